@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Routing information bases of one address family: Adj-RIB-In per peer, best path with its reason,
+// and update groups (Adj-RIB-Out) that encode once for all peers that get the same.
+//
+// Pure: no socket, no clock. The speaker feeds decoded UPDATEs in and pulls encoded ones out:
+//
+//   rib.update(peer, item, attributes)   a route was announced by a peer (or by us: kLocalPeer)
+//   rib.take_changes()                   what changed in the Loc-RIB since the last call, for the
+//   PE rib.take_ready()                     peers that have something to be sent since the last
+//   call rib.pull(peer, max)                  the next encoded UPDATE for that peer, or nothing
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bgp/attributes.h"
+#include "bgp/family.h"
+#include "bgp/settings.h"
+#include "net/bytes.h"
+#include "net/ip_address.h"
+
+namespace bgp {
+
+using PeerId = uint32_t;
+inline constexpr PeerId kLocalPeer = 0;
+
+// What the RIB must know of a peer whose session is up.
+struct PeerTraits {
+  bool internal = true;  // iBGP
+  NeighborRole role = NeighborRole::Peer;
+  net::IpAddress address;
+  uint32_t router_id = 0;  // of its OPEN, host order
+  uint32_t as_number = 0;
+  bool four_octet_as = true;
+  std::size_t max_message = 4096;  // 65535 with RFC 8654
+  std::vector<std::pair<uint8_t, uint8_t>> strip_extended_communities;
+};
+
+// Which step decided, RFC 4271 section 9.1.2.2 and RFC 4456 section 9; one for each losing path.
+enum class BestPathReason : uint8_t {
+  OnlyPath,
+  LocalRoute,
+  LocalPref,
+  AsPathLength,
+  Origin,
+  MultiExitDisc,
+  ExternalOverInternal,
+  Stale,
+  RouterId,
+  ClusterListLength,
+  PeerAddress,
+};
+const char* to_string(BestPathReason reason);
+
+// Why a received path is not usable (kept, shown, never selected).
+enum class Rejected : uint8_t { None, OwnAsInPath, OwnOriginatorId, OwnClusterId };
+const char* to_string(Rejected rejected);
+
+struct PathView {
+  std::span<const uint8_t> nlri;  // type, length, body
+  PeerId peer = kLocalPeer;
+  AttributesPtr attributes;
+  bool best = false;
+  bool stale = false;  // kept over the peer's restart, RFC 4724
+  Rejected rejected = Rejected::None;
+  BestPathReason reason = BestPathReason::OnlyPath;
+};
+
+// The best path of a key changed: attributes is null when no path is left.
+struct RibChange {
+  net::Bytes nlri;  // of the new best path, or of the last one when withdrawn
+  AttributesPtr attributes;
+  PeerId peer = kLocalPeer;  // where the new best path came from
+};
+
+struct PeerCounts {
+  uint64_t received = 0;  // paths in Adj-RIB-In
+  uint64_t stale = 0;
+  uint64_t advertised = 0;  // routes that the peer has from us
+  uint64_t queued = 0;      // changes not yet pulled
+};
+
+class Rib {
+ public:
+  struct Options {
+    net::AsNumber local_as;
+    uint32_t router_id = 0;  // host order
+    uint32_t cluster_id = 0;
+    AfiSafi family = kL2vpnEvpn;
+  };
+  explicit Rib(const Options& options);
+  ~Rib();
+  Rib(const Rib&) = delete;
+  Rib& operator=(const Rib&) = delete;
+
+  // A session came up: the peer joins its update group and is sent the whole table, then
+  // End-of-RIB. Stale paths of an earlier session stay until end_of_rib() or flush_stale().
+  void peer_up(PeerId peer, const PeerTraits& traits);
+  // The session ended. keep_stale (RFC 4724 section 4.2): its paths stay usable, marked stale.
+  void peer_down(PeerId peer, bool keep_stale);
+  // End-of-RIB from the peer: what it did not announce again goes (section 4.2).
+  void end_of_rib(PeerId peer);
+  // The restart timer ran out, or the peer came back without its forwarding state.
+  void flush_stale(PeerId peer);
+  // Route refresh (RFC 2918): send everything again. With enhanced (RFC 7313) framed by BoRR/EoRR.
+  void refresh(PeerId peer, bool enhanced);
+
+  // One announced NLRI. Replaces the peer's earlier path of the same key.
+  void update(PeerId peer, const NlriItem& item, const AttributesPtr& attributes);
+  // One withdrawn NLRI; unknown keys are ignored.
+  void withdraw(PeerId peer, std::span<const uint8_t> key);
+
+  // Until released, nothing is advertised (a restarting speaker that defers, RFC 4724 section 4.1).
+  void hold_advertisements(bool hold);
+
+  [[nodiscard]] std::vector<RibChange> take_changes();
+  [[nodiscard]] std::vector<PeerId> take_ready();
+  // The next whole BGP message (header included) for the peer; null when it has all.
+  [[nodiscard]] std::shared_ptr<const net::Bytes> pull(PeerId peer);
+
+  [[nodiscard]] PeerCounts counts(PeerId peer) const;
+  [[nodiscard]] std::size_t route_count() const;  // keys
+  [[nodiscard]] std::size_t path_count() const;
+  // Every path of every key, paths of one key together, best first. Stops when visit returns false.
+  void for_each_path(const std::function<bool(const PathView&)>& visit) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace bgp

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// What an operator sets for BGP. config/ fills it, bgp/io/ obeys it.
+#pragma once
+#include <chrono>
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "net/ip_address.h"
+#include "net/strong.h"
+
+namespace bgp {
+
+// What a neighbor is to us when routes are passed on.
+enum class NeighborRole : uint8_t {
+  Peer,               // plain iBGP or eBGP
+  ReflectorClient,    // iBGP: RFC 4456
+  RouteServerClient,  // eBGP: RFC 7947, next hop, AS path and MED untouched
+};
+
+struct NeighborSettings {
+  net::IpAddress address;
+  std::string description;  // shown beside the address; may be empty
+  std::string group;        // name of the group it was taken from; may be empty
+  net::AsNumber remote_as;
+  uint16_t port = 179;  // where we connect to
+  std::optional<net::IpAddress> local_address;
+  NeighborRole role = NeighborRole::Peer;
+  bool passive = false;  // never connect, only accept
+  bool enabled = true;
+  std::chrono::seconds hold_time{90};  // 0, or at least 3
+  std::chrono::seconds connect_retry{5};
+  std::string password;           // TCP-MD5, RFC 2385; empty: none
+  uint8_t ttl = 0;                // 0: kernel default for iBGP, 1 for directly connected eBGP
+  uint8_t ttl_security_hops = 0;  // GTSM, RFC 5082; 0: off
+  bool graceful_restart = true;   // RFC 4724, both as helper and as restarting speaker
+  std::chrono::seconds restart_time{120};  // 0..4095
+  uint32_t max_prefixes = 0;  // 0: no limit; above it the session ends with Cease (RFC 4486)
+  // Extended communities never sent to this neighbor, by (type, sub-type).
+  std::vector<std::pair<uint8_t, uint8_t>> strip_extended_communities;
+
+  bool operator==(const NeighborSettings&) const = default;
+};
+
+struct ListenSettings {
+  net::IpAddress address;
+  uint16_t port = 179;
+  bool operator==(const ListenSettings&) const = default;
+};
+
+struct Settings {
+  net::AsNumber local_as;
+  net::IpAddress router_id;            // IPv4
+  std::optional<uint32_t> cluster_id;  // host order; router id when absent
+  std::vector<ListenSettings> listen;  // empty: no listener
+  std::vector<NeighborSettings> neighbors;
+  bool operator==(const Settings&) const = default;
+};
+
+}  // namespace bgp

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// One node's settings, whole and checked. Every key is described in docs/configuration.md.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <expected>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bgp/settings.h"
+#include "dataplane/settings.h"
+#include "evpn/settings.h"
+#include "net/ip_address.h"
+#include "proxyarp/settings.h"
+
+namespace config {
+
+struct BroadcastDomain {
+  std::string name;
+  evpn::Settings evpn;
+  proxyarp::Settings proxy;  // bindings: from the ports' addresses and the member files
+  dataplane::Links links;
+  dataplane::ResponderKind responder = dataplane::ResponderKind::Ebpf;
+  std::vector<dataplane::MemberPort> ports;
+  std::string core_policy;  // BUM policy of the VXLAN device
+  bool arp_nd_community_for_v4 = true;
+  bool operator==(const BroadcastDomain&) const = default;
+};
+
+struct LogSettings {
+  std::string level = "info";  // trace, debug, info, warning, error
+  std::string file;            // empty: standard error
+  bool operator==(const LogSettings&) const = default;
+};
+
+struct NodeSettings {
+  std::string name;  // of the node, for views and logs
+  bgp::Settings bgp;
+  std::optional<net::IpAddress> vtep;  // absent: not a PE
+  std::vector<BroadcastDomain> domains;
+  std::map<std::string, dataplane::BumPolicy> policies;  // "peering" is always there
+  std::string control_socket = "/run/peerlan/peerland.sock";
+  std::string pin_directory = "/sys/fs/bpf/peerlan";
+  std::optional<std::pair<net::IpAddress, uint16_t>> metrics_listen;
+  LogSettings log;
+  bool operator==(const NodeSettings&) const = default;
+};
+
+struct Error {
+  std::string file;
+  int line = 0, column = 0;  // from 1; 0: the file as a whole
+  std::string where;         // "bgp.neighbors[2].hold-time"
+  std::string what;          // "expected a whole number of seconds, 0 or 3 to 65535, got \"abc\""
+};
+std::string to_string(const Error& error);  // file:line:column: where: what
+
+// What is wrong, all of it, in file order; or the settings, and warnings that don't stop a start.
+struct Loaded {
+  NodeSettings settings;
+  std::vector<Error> warnings;
+};
+[[nodiscard]] std::expected<Loaded, std::vector<Error>> load(const std::string& file);
+
+}  // namespace config

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The eBPF data path: one program at tc ingress and one at tc egress of each member port and of
+// each VXLAN device, their maps, and the ring buffer of punts. Programs, maps and links are pinned
+// below one folder of a bpffs, so that they outlive the daemon; open() adopts what is pinned there.
+//
+// Order at a member's ingress: link-local groups and EtherTypes; source MAC; ARP/ND answer; BUM
+// buckets; then the bridge. All calls happen on one thread.
+#pragma once
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dataplane/settings.h"
+#include "net/ip_address.h"
+#include "net/mac_address.h"
+#include "net/strong.h"
+
+namespace dataplane {
+
+struct FastPathError {
+  std::string what;  // "load bum.bpf.o: Operation not permitted"
+  int error = 0;
+};
+template <class T>
+using FastPathResult = std::expected<T, FastPathError>;
+
+// Where frames of a device stand in a broadcast domain.
+enum class PortKind : uint8_t { Member, Core };  // Core: the VXLAN device
+
+struct PortConfig {
+  net::IfIndex index;
+  PortKind kind = PortKind::Member;
+  net::Vni vni;  // the broadcast domain
+  BumPolicy policy;
+  bool proxy = true;                  // answer and punt ARP/ND (profile other than off)
+  bool learn = false;                 // punt copies of ARP/ND of senders that are not bound
+  std::vector<net::MacAddress> macs;  // with enforce_macs: the only sources
+  bool enforce_macs = false;
+  bool operator==(const PortConfig&) const = default;
+};
+
+// A known target: what SetFastEntry says (proxyarp/responder.h).
+struct FastBinding {
+  net::Vni vni;
+  net::IpAddress ip;
+  net::MacAddress mac;
+  net::IfIndex port;  // 0: behind another PE
+  bool router = true;
+  bool override_flag = true;
+  bool operator==(const FastBinding&) const = default;
+};
+
+// A frame for the responder.
+struct Punt {
+  net::IfIndex port;
+  bool copy = false;               // the frame went its way; only for learning
+  std::span<const uint8_t> frame;  // from Ethernet destination; valid during the callback
+};
+
+struct Counter {
+  net::IfIndex port;
+  Direction direction;
+  const char* bum_class;  // name of the class, or "unicast", or "control" for what no limit governs
+  const char* reason;     // "passed", "answered", "punted" or the name of a drop reason
+  bool dropped = false;
+  uint64_t packets = 0, bytes = 0;
+};
+
+struct FastPathOptions {
+  std::string pin_directory;  // below a bpffs, e.g. /sys/fs/bpf/peerlan/pe1; made when missing
+  std::string object_file;    // the compiled programs
+  uint32_t max_bindings = 262144;
+  uint32_t max_macs = 262144;
+  uint32_t ring_bytes = 4u << 20;
+};
+
+class FastPath {
+ public:
+  [[nodiscard]] static FastPathResult<std::unique_ptr<FastPath>> open(
+      const FastPathOptions& options);
+  ~FastPath();  // leaves everything pinned and running
+  FastPath(const FastPath&) = delete;
+  FastPath& operator=(const FastPath&) = delete;
+
+  // Attaches (or, when already attached, updates) without a gap in enforcement.
+  [[nodiscard]] FastPathResult<void> set_port(const PortConfig& config);
+  [[nodiscard]] FastPathResult<void> remove_port(net::IfIndex port);
+  [[nodiscard]] std::vector<net::IfIndex> ports() const;  // attached now, adopted ones included
+
+  [[nodiscard]] FastPathResult<void> set_binding(const FastBinding& binding);
+  [[nodiscard]] FastPathResult<void> clear_binding(net::Vni vni, const net::IpAddress& ip);
+  [[nodiscard]] std::vector<FastBinding> bindings() const;
+
+  // Mirror of the FDB for the unknown-unicast class. Add after the FDB has it, remove before.
+  [[nodiscard]] FastPathResult<void> add_mac(net::Vni vni, net::MacAddress mac);
+  [[nodiscard]] FastPathResult<void> remove_mac(net::Vni vni, net::MacAddress mac);
+  [[nodiscard]] std::vector<std::pair<net::Vni, net::MacAddress>> macs() const;
+
+  // Takes what is in the ring buffer, at most `max` punts; returns how many. Call every 1 ms or so.
+  std::size_t drain(const std::function<void(const Punt&)>& handler, std::size_t max = 1024);
+
+  [[nodiscard]] std::vector<Counter> counters(net::IfIndex port) const;  // only non-zero ones
+  [[nodiscard]] uint64_t punts_lost() const;                             // ring buffer full
+  [[nodiscard]] const char* attach_mode() const;                         // "tcx" or "clsact"
+
+  // Detaches all and removes the pins below pin_directory.
+  [[nodiscard]] static FastPathResult<void> teardown(const std::string& pin_directory);
+
+ private:
+  struct Impl;
+  explicit FastPath(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace dataplane

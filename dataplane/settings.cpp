@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "dataplane/settings.h"
+
+namespace dataplane {
+
+const char* to_string(BumClass bum_class) {
+  switch (bum_class) {
+    case BumClass::Arp: return "arp";
+    case BumClass::Nd: return "nd";
+    case BumClass::Broadcast: return "broadcast";
+    case BumClass::Multicast: return "multicast";
+    case BumClass::UnknownUnicast: return "unknown-unicast";
+    case BumClass::Count: break;
+  }
+  return "?";
+}
+
+const char* to_string(Direction direction) {
+  switch (direction) {
+    case Direction::Ingress: return "ingress";
+    case Direction::Egress: return "egress";
+    case Direction::Decap: return "decap";
+    case Direction::Encap: return "encap";
+    case Direction::Count: break;
+  }
+  return "?";
+}
+
+BumPolicy peering_policy() {
+  const Limit nothing{.packets_per_second = 0, .bits_per_second = {}};
+  const auto pps = [](uint64_t rate) {
+    return Limit{.packets_per_second = rate, .bits_per_second = {}};
+  };
+  BumPolicy policy;
+  policy.name = "peering";
+  policy.ingress = {pps(20), pps(50), nothing, nothing, nothing};
+  policy.egress = {pps(200), pps(200), nothing, nothing, nothing};
+  policy.decap = {pps(200), pps(200), nothing, nothing, nothing};
+  policy.encap = {pps(200), pps(200), nothing, nothing, nothing};
+  return policy;
+}
+
+}  // namespace dataplane

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// What an operator sets for the data path: devices of a broadcast domain, member ports, BUM
+// policies.
+#pragma once
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "net/ip_address.h"
+#include "net/mac_address.h"
+#include "net/strong.h"
+
+namespace dataplane {
+
+// Classes that have limits of their own. What is none of these is known unicast and never limited.
+enum class BumClass : uint8_t { Arp, Nd, Broadcast, Multicast, UnknownUnicast, Count };
+inline constexpr std::size_t kBumClasses = static_cast<std::size_t>(BumClass::Count);
+const char* to_string(
+    BumClass bum_class);  // "arp", "nd", "broadcast", "multicast", "unknown-unicast"
+
+// Ingress: from a member. Egress: to a member. Decap: out of a VXLAN tunnel. Encap: into it.
+enum class Direction : uint8_t { Ingress, Egress, Decap, Encap, Count };
+const char* to_string(Direction direction);
+
+// Absolute rates; both may be set, the tighter wins. Zero means: nothing passes.
+struct Limit {
+  std::optional<uint64_t> packets_per_second;
+  std::optional<uint64_t> bits_per_second;  // Ethernet frame without FCS, preamble and gap
+  std::chrono::milliseconds burst{1000};    // at most 1 s
+  bool operator==(const Limit&) const = default;
+};
+
+// An absent limit: unlimited.
+using Limits = std::array<std::optional<Limit>, kBumClasses>;
+
+struct BumPolicy {
+  std::string name;
+  Limits ingress, egress, decap, encap;
+  std::vector<uint16_t> allowed_ethertypes{0x0800, 0x0806, 0x86dd};  // at most 8
+  // Names of drop reasons that are switched off: "lacp", "mld", "dhcp" ... (see drop_reasons()).
+  std::set<std::string> allow;
+  Limit answers{.packets_per_second = 5000,
+                .bits_per_second = {},
+                .burst = std::chrono::milliseconds(200)};  // proxy replies per port
+  Limit punts{.packets_per_second = 1000,
+              .bits_per_second = {},
+              .burst = std::chrono::milliseconds(200)};  // to the daemon per port
+  bool operator==(const BumPolicy&) const = default;
+};
+
+// Every drop reason by name, with one line of explanation: for documentation, `allow` and metrics.
+struct DropReason {
+  const char* name;
+  const char* text;
+};
+[[nodiscard]] std::span<const DropReason> drop_reasons();
+
+// The common rule of the large exchanges, used where no policy is named: ARP 20/s, ND 50/s in;
+// no other broadcast or multicast; unknown unicast dropped; 1 Mbit/s of BUM classes out.
+BumPolicy peering_policy();
+
+enum class ResponderKind : uint8_t { Ebpf, Pcap };
+
+struct MemberPort {
+  std::string interface;  // kernel name
+  std::string member_name;
+  net::AsNumber member_as;
+  std::vector<net::MacAddress> macs;      // provisioned; empty: none
+  bool enforce_macs = true;               // with macs: frames of other sources are dropped
+  std::vector<net::IpAddress> addresses;  // provisioned on this port
+  std::string policy;                     // name of a BumPolicy
+  bool operator==(const MemberPort&) const = default;
+};
+
+// The kernel's devices of one broadcast domain.
+struct Links {
+  std::string bridge;  // created when it does not exist, adopted otherwise
+  std::string vxlan;
+  net::Vni vni;
+  net::IpAddress vtep;  // local address of the tunnel
+  uint16_t udp_port = 4789;
+  uint16_t mtu = 1500;  // of bridge and vxlan device
+  bool flood_unknown_unicast = false;
+  std::chrono::seconds ageing{14400};  // of learned FDB entries
+  bool operator==(const Links&) const = default;
+};
+
+}  // namespace dataplane
