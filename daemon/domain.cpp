@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "proxyarp/arp.h"
+#include "proxyarp/ethernet.h"
 #include "proxyarp/nd.h"
 
 namespace peerland {
@@ -153,8 +154,9 @@ void Domain::adopt_learned(net::TimePoint now) {
     if (at == nullptr || at->port != binding.port) continue;
     const net::Bytes frame =
         binding.ip.is_v4()
-            ? proxyarp::make_announcement(binding.ip, binding.mac)
-            : proxyarp::make_unsolicited_na(binding.ip, binding.mac, {binding.router, true});
+            ? proxyarp::encode_arp(proxyarp::arp_announcement(binding.ip, binding.mac))
+            : proxyarp::encode_nd(proxyarp::unsolicited_advertisement(binding.ip, binding.mac,
+                                                                      {binding.router, true}));
     run(responder_.member_frame(binding.port, frame, true, now).actions, now);
   }
 }
@@ -392,7 +394,7 @@ void Domain::soft_frame(net::IfIndex port, std::span<const uint8_t> frame, net::
   const auto direction = core ? dataplane::Direction::Decap : dataplane::Direction::Ingress;
   if (!services_.soft_policy.pass(port, direction, frame, now)) return;
   const bool group = (frame[0] & 1) != 0;
-  const bool resolution = proxyarp::is_arp(frame) || proxyarp::is_neighbor_discovery(frame);
+  const bool resolution = proxyarp::classify(frame) != proxyarp::FrameClass::Other;
   if (resolution && settings_.proxy.profile != proxyarp::Profile::Off) {
     if (core)
       run(responder_.core_frame(frame, now).actions, now);
