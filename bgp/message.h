@@ -205,7 +205,8 @@ struct Update {
   bool end_of_rib = false;
   ErrorHandling handling = ErrorHandling::None;  // the severest
   uint32_t nlri_discarded = 0;                   // RFC 7606 section 5.4, and values out of scope
-  std::vector<AttributeError> errors;
+  uint32_t attributes_discarded = 0;             // errors that ended with AttributeDiscard
+  std::vector<AttributeError> errors;            // the first few
 };
 [[nodiscard]] std::expected<Update, Notification> decode_update(std::span<const uint8_t> body,
                                                                 const Family& family,
