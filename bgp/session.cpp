@@ -221,7 +221,11 @@ SessionState Session::next_state(Connection& c, const Inbound& in) {
 
     case SessionState::OpenConfirm:
       switch (in.input) {
-        case Input::Keepalive: return confirmed(c);
+        case Input::Keepalive:
+          if (!must_wait(c)) return confirmed(c);
+          c.waiting = true;
+          restart_hold(c);
+          return SessionState::OpenConfirm;
         case Input::KeepaliveExpired: restart_keepalive(c); return SessionState::OpenConfirm;
         case Input::Closed: return end(c, {EndReason::Cause::ConnectionClosed, {}});
         case Input::Notification:
@@ -316,7 +320,8 @@ bool Session::loses_collision(Connection& c, const Open& open) {
   for (Connection& other : connections_) {
     if (&other == &c) continue;
     const bool c_is_outgoing = c.slot == Slot::Outgoing;
-    if (other.state == SessionState::Established && (c_is_outgoing || !keeps_routes(other)))
+    if (other.state == SessionState::Established &&
+        (c_is_outgoing || (!keeps_routes(other) && !must_wait(c))))
       return true;
     if (other.state != SessionState::OpenConfirm) continue;
     // Both opened by the neighbor: it has given up the older one.
@@ -327,6 +332,14 @@ bool Session::loses_collision(Connection& c, const Open& open) {
     leave(other);
   }
   return false;
+}
+
+// True while a connection that is older than the session does not replace it: the neighbor, who
+// opened it, is about to give up one of the two, and which one is its to say.
+bool Session::must_wait(const Connection& c) const {
+  return c.number <= established_after_ && std::ranges::any_of(connections_, [](const auto& other) {
+           return other.state == SessionState::Established;
+         });
 }
 
 // The KEEPALIVE that makes the session Established.
@@ -350,6 +363,7 @@ SessionState Session::confirmed(Connection& c) {
   restart_hold(c);
   restart_send_hold(c);
   established_at_ = now_;
+  established_after_ = connects_;
   actions_.emplace_back(action::Up{c.slot});
   // RFC 4724 section 4.2: back in time. Without preserved forwarding the old routes go at once.
   timer(SessionTimer::Restart) = net::kNever;
@@ -458,6 +472,11 @@ void Session::settle() {
   Connection& outgoing = at(Slot::Outgoing);
   const bool penalty = std::exchange(penalty_, false);
   const bool connect_now = std::exchange(connect_now_, false);
+  for (Connection& c : connections_)
+    if (c.waiting && !must_wait(c)) {
+      c.waiting = false;
+      c.state = confirmed(c);
+    }
   if (!enabled_ || any_live()) return;
   auto& idle_hold = timer(SessionTimer::IdleHold);
   if (penalty) {

@@ -179,7 +179,8 @@ class Session {
     Slot slot = Slot::Outgoing;
     SessionState state = SessionState::Idle;
     bool tcp = false;
-    uint64_t number = 0;  // in order of connecting
+    bool waiting = false;  // confirmed, but see must_wait()
+    uint64_t number = 0;   // in order of connecting
     std::optional<Open> peer;
     std::chrono::seconds hold_time{};
     std::array<net::TimePoint, 4> timers;
@@ -201,6 +202,7 @@ class Session {
   SessionState open_received(Connection& c, std::span<const uint8_t> body);
   std::optional<Notification> refuse(const Open& open) const;
   bool loses_collision(Connection& c, const Open& open);
+  bool must_wait(const Connection& c) const;
   SessionState confirmed(Connection& c);
   SessionState update_received(Connection& c, std::span<const uint8_t> body);
   SessionState refresh_received(Connection& c, std::span<const uint8_t> body);
@@ -228,6 +230,7 @@ class Session {
   std::chrono::seconds idle_override_{0};
   unsigned failures_ = 0;  // in a row; each doubles the pause
   uint64_t connects_ = 0;
+  uint64_t established_after_ = 0;  // connects_ when the session came up
   net::TimePoint now_{};
   net::TimePoint established_at_{};
   std::array<Connection, 3> connections_;
