@@ -353,10 +353,12 @@ def tx_checksums_off(netns, interface):
 def make_link(topology, state, link):
     (node_a, if_a), (node_b, if_b) = link
     if node_a not in state.nodes or node_b not in state.nodes:
-        for node, interface in link:  # --only left the other node out: a device that leads nowhere
-            if node in state.nodes:
-                run("ip", "-n", topology.netns(node), "link", "add", interface, "type", "dummy")
-                run("ip", "-n", topology.netns(node), "link", "set", interface, "up")
+        for (node, interface), (_, far) in ((link[0], link[1]), (link[1], link[0])):
+            if node in state.nodes:  # --only left the far node out: its end is up, in this node
+                netns, far = topology.netns(node), f"far-{far}"[:12] + str(topology.links.index(link))
+                run("ip", "-n", netns, "link", "add", interface, "type", "veth", "peer", "name", far)
+                for end in (interface, far):
+                    run("ip", "-n", netns, "link", "set", end, "up")
         return
     a, b = topology.netns(node_a), topology.netns(node_b)
     run("ip", "link", "add", if_a, "netns", a, "type", "veth", "peer", "name", if_b, "netns", b)
