@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the lab tests share: a lab of one's own, waiting for a condition, the daemon's JSON, counting frames."""
+"""For what drives a lab from Python, the lab tests and the demonstration: a lab of one's own, waiting for
+a condition, the daemon's JSON, counting and probing."""
 import atexit
 import contextlib
 import ctypes
@@ -15,7 +16,7 @@ import tempfile
 import time
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = pathlib.Path(os.environ.get("PEERLAN_BUILD", ROOT / "build" / "release"))
 sys.path.insert(0, str(ROOT / "lab"))
 import netlab  # noqa: E402
@@ -59,11 +60,18 @@ def needs(*programs):
 
 
 class Lab:
-    """A topology of lab/ under a name of its own. `edit`: file below lab/ -> function of its text."""
+    """A topology of lab/. By default a copy of it, with `edit` (file below lab/ -> function of its text)
+    applied, under a name of its own; `shared`: the files themselves under the very name."""
 
-    def __init__(self, name, file="ixp.clab.yml", edit=None, only=None):
-        self.name = f"{name}-{os.getpid()}"
+    def __init__(self, name, file="ixp.clab.yml", edit=None, only=None, shared=False):
+        self.name = name if shared else f"{name}-{os.getpid()}"
         self.only = only
+        self.state = None
+        atexit.register(self.down)  # also when the program is interrupted
+        if shared:
+            self.folder = None
+            self.file = ROOT / "lab" / file
+            return
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="peerlan-lab-"))
         for source in ("ixp.clab.yml", "plain.clab.yml", "ixp"):
             path = ROOT / "lab" / source
@@ -74,8 +82,6 @@ class Lab:
             assert changed != text, f"the edit of {path} changes nothing"
             (self.folder / path).write_text(changed)
         self.file = self.folder / file
-        self.state = None
-        atexit.register(self.down)  # also when the tests are interrupted
 
     def netlab(self, command, *arguments, check=True):
         r = subprocess.run([sys.executable, str(ROOT / "lab" / "netlab.py"), command, str(self.file),
@@ -94,11 +100,17 @@ class Lab:
         self.state = netlab.State(self.name)
         return self
 
-    def down(self):
+    def keep(self):
+        """Leaves it up when the program ends."""
         atexit.unregister(self.down)
-        if self.folder.exists():
-            self.netlab("down", check=False)
-        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def down(self):
+        with netlab.Uninterrupted():
+            if self.file.exists():
+                self.netlab("down", check=False)
+            if self.folder:
+                shutil.rmtree(self.folder, ignore_errors=True)
+        atexit.unregister(self.down)
 
     # --- processes in nodes
     def command(self, node, *argv):
