@@ -31,11 +31,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 STATE = os.environ.get("PEERLAN_LAB_STATE", "/run/peerlan-lab")
 PRIVATE_ETC = ("peerlan", "frr", "gobgp")  # empty in a node, as in the image
-PROGRAMS = {  # name in the node's PATH: places below the build folder
-    "peerland": ("daemon/peerland",),
-    "peerlan": ("cli/peerlan",),
-    "peerlan-frames": ("tests/lab/peerlan-frames",),
-}
+PROGRAMS = ("peerland", "peerlan", "peerlan-frames")  # of the build folder's bin/, in a node's PATH
 IGNORED_NODE_KEYS = {"image", "kind", "network-mode", "labels", "env", "binds", "exec", "group"}
 NAMESPACES = ["--net", "--mount", "--uts", "--ipc", "--pid"]
 
@@ -287,11 +283,9 @@ def node_init(spec):
 
 def programs(build):
     found = {"peerlan-node": os.path.join(HERE, "node.sh")}
-    for name, places in PROGRAMS.items():
-        for place in places:
-            if os.path.exists(os.path.join(build, place)):
-                found[name] = os.path.join(build, place)
-                break
+    for name in PROGRAMS:
+        if os.path.exists(os.path.join(build, "bin", name)):
+            found[name] = os.path.join(build, "bin", name)
     return found
 
 
@@ -359,6 +353,12 @@ def tx_checksums_off(netns, interface):
 def make_link(topology, state, link):
     (node_a, if_a), (node_b, if_b) = link
     if node_a not in state.nodes or node_b not in state.nodes:
+        for (node, interface), (_, far) in ((link[0], link[1]), (link[1], link[0])):
+            if node in state.nodes:  # --only left the far node out: its end is up, in this node
+                netns, far = topology.netns(node), f"far-{far}"[:12] + str(topology.links.index(link))
+                run("ip", "-n", netns, "link", "add", interface, "type", "veth", "peer", "name", far)
+                for end in (interface, far):
+                    run("ip", "-n", netns, "link", "set", end, "up")
         return
     a, b = topology.netns(node_a), topology.netns(node_b)
     run("ip", "link", "add", if_a, "netns", a, "type", "veth", "peer", "name", if_b, "netns", b)
@@ -483,7 +483,7 @@ def main():
         p.add_argument("file")
         p.add_argument("--name", help="lab name instead of the file's")
         if command == "up":
-            p.add_argument("--only", help="comma-separated nodes; links to others are left out")
+            p.add_argument("--only", help="comma-separated nodes; links to others lead nowhere")
             p.add_argument("--build", default=os.path.join(HERE, "..", "build", "release"),
                            help="build folder with the programs (default: build/release)")
         if command == "exec":

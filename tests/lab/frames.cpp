@@ -386,8 +386,8 @@ struct Probed {
   net::IpAddress target;
   uint64_t sent = 0, received = 0, duplicate = 0;
   Clock::time_point last_answer{};
-  nanoseconds longest_gap{0};
-  std::vector<bool> seen;
+  nanoseconds longest_gap{0}, round_trips{0};
+  std::vector<Clock::time_point> sent_at;  // by number; the epoch once it was answered
 };
 
 sockaddr_storage socket_address(const net::IpAddress& ip, socklen_t& length) {
@@ -426,14 +426,15 @@ void take_echo(std::span<const uint8_t> message, const net::IpAddress& from, uin
   const uint64_t number = r.u64();
   if (!r.ok() || type != (from.is_v4() ? 0 : 129)) return;
   for (Probed& p : targets) {
-    if (p.target != from || number >= p.seen.size()) continue;
-    if (p.seen[number]) {
+    if (p.target != from || number >= p.sent_at.size()) continue;
+    const auto sent = std::exchange(p.sent_at[number], Clock::time_point{});
+    if (sent == Clock::time_point{}) {
       ++p.duplicate;
       return;
     }
-    p.seen[number] = true;
     ++p.received;
     const auto now = Clock::now();
+    p.round_trips += now - sent;
     p.longest_gap = std::max(p.longest_gap, nanoseconds(now - p.last_answer));
     p.last_answer = now;
   }
@@ -504,10 +505,10 @@ int probe(const std::vector<std::string>& texts, double seconds, nanoseconds int
       socklen_t length = 0;
       const auto to = socket_address(p.target, length);
       const auto message = echo(p.target, id, number);
+      p.sent_at.push_back(Clock::now());
       ::sendto(p.target.is_v4() ? v4.fd : v6.fd, message.data(), message.size(), 0, generic(to),
                length);  // an error is a probe that gets no answer
       ++p.sent;
-      p.seen.push_back(false);
     }
     read_until(began + interval * static_cast<int64_t>(number + 1));
   }
@@ -523,6 +524,10 @@ int probe(const std::vector<std::string>& texts, double seconds, nanoseconds int
                        {"received", p.received},
                        {"lost", p.sent - p.received},
                        {"duplicate", p.duplicate},
+                       {"round_trip_ms",
+                        p.received == 0 ? json::value(nullptr)
+                                        : json::value(static_cast<double>(p.round_trips.count()) /
+                                                      1e6 / static_cast<double>(p.received))},
                        {"longest_gap_ms", static_cast<double>(p.longest_gap.count()) / 1e6}});
   }
   print({{"targets", results}});
@@ -553,6 +558,7 @@ int run(int argc, char** argv) {
     sub->add_option("--rate", rate, "frames a second")->check(CLI::PositiveNumber);
   }
   send->add_option("--seconds", seconds, "instead of --count");
+  sweep->add_option("--seconds", seconds, "over and over for so long");
   sweep->add_option("--first", first, "first address")->required();
   question_app->add_option("--target", targets, "ADDRESS=MAC, several")->required();
   question_app->add_option("--na-flags", na_flags, "of an NA; default R, S and O: 0xe0");
@@ -576,7 +582,7 @@ int run(int argc, char** argv) {
     const lab::Sender sender = from.sender();
     const net::IpAddress base = parse_ip(first);
     for (uint32_t i = 0; i < number; ++i) frames.push_back(request_for(sender, plus(base, i)));
-    return send_frames(from, frames, number, rate, 0);
+    return send_frames(from, frames, number, rate, seconds);
   }
   if (*question_app) {
     std::vector<Question> questions;
