@@ -49,7 +49,7 @@ class Namespace {
 // Runs a shell command in the namespace; its output, with "failed" where it fails.
 inline std::string shell(const std::string& command) {
   std::string output;
-  FILE* pipe = ::popen((command + " 2>&1").c_str(), "re");
+  FILE* pipe = ::popen(("{ " + command + "; } 2>&1").c_str(), "re");
   if (!pipe) return "failed";
   std::array<char, 4096> text{};
   while (const std::size_t length = std::fread(text.data(), 1, text.size(), pipe))
@@ -180,7 +180,7 @@ class RealMachine final : public Machine {
   // a device that is made here has been reported.
   void drain() {
     const std::string name = "mark" + std::to_string(marks_++);
-    EXPECT_EQ(shell("ip link add " + name + " type dummy"), "");
+    EXPECT_EQ(shell("ip link add " + name + " type bridge"), "");
     EXPECT_TRUE(wait_event([&](const KernelEvent& event) {
       const auto* e = std::get_if<LinkChanged>(&event);
       return e && e->name == name;

@@ -124,7 +124,7 @@ TEST(KernelFdb, DumpIsOfOneDomain) {
   PEERLAN_NEEDS_ROOT();
   RealMachine machine;
   const BridgeDomain domain = set_up(machine);
-  ASSERT_EQ(shell("ip link add brx type bridge; ip link add d0 type dummy;"
+  ASSERT_EQ(shell("ip link add brx type bridge; ip link add d0 type veth peer name d0p;"
                   "ip link set d0 master brx; ip link set brx up; ip link set d0 up;"
                   "ip link add vxx type vxlan id 7 dstport 4790 local 192.0.2.1;"
                   "bridge fdb add 02:99:00:00:00:01 dev d0 master static;"
