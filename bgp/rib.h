@@ -5,9 +5,12 @@
 // Pure: no socket, no clock. The speaker feeds decoded UPDATEs in and pulls encoded ones out:
 //
 //   rib.update(peer, item, attributes)   a route was announced by a peer (or by us: kLocalPeer)
-//   rib.take_changes()                   what changed in the Loc-RIB since the last call, for the
-//   PE rib.take_ready()                     peers that have something to be sent since the last
-//   call rib.pull(peer, max)                  the next encoded UPDATE for that peer, or nothing
+//   rib.take_changes()    what changed in the Loc-RIB since the last call, for the PE
+//   rib.take_ready()      peers that have something to be sent since the last call
+//   rib.pull(peer)        the next encoded UPDATE for that peer, or nothing
+//
+// The parts: route_table (routes, paths, NLRI), attribute_store (interned attributes), best_path
+// (the decision), export_policy (who gets what), update_group (Adj-RIB-Out).
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -92,6 +95,12 @@ class Rib {
     uint32_t router_id = 0;  // host order
     uint32_t cluster_id = 0;
     AfiSafi family = kL2vpnEvpn;
+    uint64_t hash_seed = 0;     // random, so that nobody can choose keys that collide
+    bool track_changes = true;  // false: nobody calls take_changes() (a pure route reflector)
+    // Routes that a peer is handed messages for at a time (four times as many with extended
+    // messages), and the length from which an update group's log is compacted. Small in tests.
+    std::size_t batch_routes = 2048;
+    std::size_t log_slack = 16384;
   };
   explicit Rib(const Options& options);
   ~Rib();

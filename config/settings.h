@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <expected>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -62,5 +63,13 @@ struct Loaded {
   std::vector<Error> warnings;
 };
 [[nodiscard]] std::expected<Loaded, std::vector<Error>> load(const std::string& file);
+// The same for a text; `name` stands for the file in errors, `base` is the folder that relative
+// names of other files start from.
+[[nodiscard]] std::expected<Loaded, std::vector<Error>> load_text(
+    const std::string& name, const std::string& yaml, const std::filesystem::path& base);
+
+// Every key that a file may have, with its path: "bgp.neighbors[].hold-time". NAME, DIRECTION and
+// CLASS stand for words of the operator's or of the manual.
+[[nodiscard]] std::vector<std::string> known_keys();
 
 }  // namespace config

@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dataplane/settings.h"
@@ -77,7 +78,11 @@ struct FastPathOptions {
   uint32_t max_bindings = 262144;
   uint32_t max_macs = 262144;
   uint32_t ring_bytes = 4u << 20;
+  bool force_clsact = false;  // even where the kernel has tcx
 };
+
+// Where the programs are: beside the build, else where a package puts them.
+[[nodiscard]] std::string default_object_file();
 
 class FastPath {
  public:

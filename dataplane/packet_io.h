@@ -59,6 +59,9 @@ class SoftPolicy {
   SoftPolicy& operator=(const SoftPolicy&) = delete;
   void set_port(const PortConfig& config);
   void remove_port(net::IfIndex port);
+  // Which targets the responder answers: plain requests for them are charged to `answers` of a port
+  // with a proxy rather than to the limit of their class, as the eBPF program does.
+  void set_answered(std::function<bool(net::Vni, const net::IpAddress&)> is_answered);
   // True when the frame may go on; counted by class and reason either way.
   [[nodiscard]] bool pass(net::IfIndex port, Direction direction, std::span<const uint8_t> frame,
                           net::TimePoint now);

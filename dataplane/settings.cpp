@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "dataplane/settings.h"
 
+#include "dataplane/bpf/abi.h"
+
 namespace dataplane {
 
 const char* to_string(BumClass bum_class) {
@@ -24,6 +26,16 @@ const char* to_string(Direction direction) {
     case Direction::Count: break;
   }
   return "?";
+}
+
+std::span<const DropReason> drop_reasons() {
+  static constexpr DropReason kReasons[] = {
+#define PL_X(enumerator, name, switchable, text) {name, text, switchable != 0},
+      PL_DROP_REASONS(PL_X)
+#undef PL_X
+  };
+  static_assert(std::size(kReasons) == PL_REASONS - PL_FIRST_DROP);
+  return kReasons;
 }
 
 BumPolicy peering_policy() {

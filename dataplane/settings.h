@@ -58,6 +58,7 @@ struct BumPolicy {
 struct DropReason {
   const char* name;
   const char* text;
+  bool switchable = true;  // may stand in `allow`
 };
 [[nodiscard]] std::span<const DropReason> drop_reasons();
 

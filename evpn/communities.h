@@ -31,6 +31,9 @@ inline constexpr uint16_t kEncapsulationVxlan = 8;
 [[nodiscard]] std::optional<ArpNdFlags> arp_nd(const bgp::Attributes& attributes);
 [[nodiscard]] bgp::ExtendedCommunity make_encapsulation(uint16_t tunnel_type);
 [[nodiscard]] std::optional<uint16_t> encapsulation(const bgp::Attributes& attributes);
+// True when VXLAN is among the encapsulations the path offers, or none is named (RFC 8365 section
+// 5.1.3: then it is the locally configured one).
+[[nodiscard]] bool accepts_vxlan(const bgp::Attributes& attributes);
 
 // Route targets: types 0x00, 0x01 and 0x02 with sub-type 0x02.
 [[nodiscard]] bool is_route_target(const bgp::ExtendedCommunity& community);
@@ -42,7 +45,8 @@ inline constexpr uint16_t kEncapsulationVxlan = 8;
 // True when the path carries a target that these settings import.
 [[nodiscard]] bool imports(const Settings& settings, const bgp::Attributes& attributes);
 
-// "RT:65000:100", "ET:8", "MM:3", "ND:R,O,I", or "0x0608030000000000" for what has no name.
+// "RT:65000:100", "ET:8", "MM:3", "MM:0,sticky", "ND:R,O,I", or "0x0608030000000000" for what has
+// no name.
 [[nodiscard]] std::string to_string(const bgp::ExtendedCommunity& community);
 
 struct PmsiTunnel {  // RFC 6514 section 5; label = VNI for VXLAN (RFC 8365 section 9)

@@ -78,9 +78,9 @@ struct MacView {
   net::MacAddress mac;
   MacPlace place;
   uint32_t sequence = 0;
-  bool duplicate = false;   // frozen
-  bool advertised = false;  // our type 2 is out
-  uint32_t moves = 0;
+  bool duplicate = false;           // frozen
+  bool advertised = false;          // our type 2 is out
+  uint32_t moves = 0;               // to or from our ports, in the detection window
   std::vector<net::IpAddress> ips;  // of MAC/IP routes, local and remote
 };
 
@@ -102,7 +102,9 @@ class MacVrf {
   [[nodiscard]] Actions remote(const Route& route, const bgp::AttributesPtr& attributes,
                                net::TimePoint now);
 
-  // A MAC is behind a member port: learned (sticky false) or provisioned and present (true).
+  // A MAC is behind a member port: learned (sticky false) or provisioned and present (true). A
+  // provisioned one stays so until local_mac_gone(). Where place_of() is not that port afterwards
+  // (provisioned elsewhere, or frozen), the caller puts the kernel's entry back.
   [[nodiscard]] Actions local_mac(net::MacAddress mac, net::IfIndex port, bool sticky,
                                   net::TimePoint now);
   // It aged out or was removed there. Ignored when the MAC is meanwhile at another port.
@@ -111,12 +113,13 @@ class MacVrf {
   [[nodiscard]] Actions port_down(net::IfIndex port, net::TimePoint now);
 
   // The proxy found a binding behind one of our ports: goes out as MAC/IP route while its MAC is
-  // local. Replaces an earlier MAC of the same IP. community_for_v4: send RFC 9047 for IPv4 too.
+  // local. Replaces an earlier MAC of the same IP. It is remembered until local_binding_gone().
   [[nodiscard]] Actions local_binding(net::IpAddress ip, net::MacAddress mac, ArpNdFlags flags,
                                       net::TimePoint now);
   [[nodiscard]] Actions local_binding_gone(net::IpAddress ip, net::TimePoint now);
 
-  // Timers: hold-down of duplicates. deadline() is kNever when nothing waits.
+  // Timers: hold-down of duplicates (0 s: until the operator clears it). deadline() is kNever when
+  // nothing waits.
   [[nodiscard]] net::TimePoint deadline() const;
   [[nodiscard]] Actions tick(net::TimePoint now);
   // The operator unfreezes a duplicate.

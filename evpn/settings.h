@@ -31,7 +31,8 @@ struct Settings {
   // Empty: automatic. We then send AS:VNI, as FRRouting does, and import *:VNI as well as the form
   // of RFC 8365 section 5.1.2.1 (AS:0x10000000|VNI).
   std::vector<RouteTarget> import_targets, export_targets;
-  // Duplicate MAC detection, RFC 7432 section 15.1.
+  // Duplicate MAC detection, RFC 7432 section 15.1. No moves: off. No hold: until the operator
+  // clears it.
   uint32_t duplicate_moves = 5;
   std::chrono::seconds duplicate_window{180};
   std::chrono::seconds duplicate_hold{540};

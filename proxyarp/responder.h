@@ -58,15 +58,18 @@ const char* to_string(Verdict verdict);
 struct Transmit {  // out of one member port
   net::IfIndex port;
   net::Bytes frame;
+  bool operator==(const Transmit&) const = default;
 };
 struct TransmitCore {  // into the fabric: the VXLAN device's FDB finds the VTEPs
   net::Bytes frame;
+  bool operator==(const TransmitCore&) const = default;
 };
 struct Flood {  // to the other member ports and, with core, to all other PEs; within BUM policy
   net::Bytes frame;
   std::optional<net::IfIndex> except;
   bool local = true;
   bool core = true;
+  bool operator==(const Flood&) const = default;
 };
 // The eBPF map's entry for an address: answer with this MAC, unless the asker is behind `port`.
 struct SetFastEntry {
@@ -74,9 +77,11 @@ struct SetFastEntry {
   net::MacAddress mac;
   net::IfIndex port;  // 0: behind another PE
   NaFlags flags;
+  bool operator==(const SetFastEntry&) const = default;
 };
 struct ClearFastEntry {
   net::IpAddress ip;
+  bool operator==(const ClearFastEntry&) const = default;
 };
 // A binding behind one of our ports is active (or changed), for the MAC/IP route.
 struct LocalBindingUp {
@@ -85,10 +90,12 @@ struct LocalBindingUp {
   net::IfIndex port;
   NaFlags flags;
   bool immutable = false;  // provisioned, RFC 9047 I flag
+  bool operator==(const LocalBindingUp&) const = default;
 };
 struct LocalBindingDown {
   net::IpAddress ip;
   net::MacAddress mac;
+  bool operator==(const LocalBindingDown&) const = default;
 };
 enum class AlarmKind : uint8_t { SpoofedSender, NotOwner, DuplicateIp, BindingLimit };
 struct Alarm {  // one per event, not per frame
@@ -96,6 +103,7 @@ struct Alarm {  // one per event, not per frame
   net::IpAddress ip;
   net::MacAddress bound, seen;
   net::IfIndex port;
+  bool operator==(const Alarm&) const = default;
 };
 using Action = std::variant<Transmit, TransmitCore, Flood, SetFastEntry, ClearFastEntry,
                             LocalBindingUp, LocalBindingDown, Alarm>;
@@ -117,14 +125,14 @@ struct BindingView {
   bool answered = false;  // requests for it are answered
   NaFlags flags;
   bool immutable = false;
-  net::Duration age{};  // since last seen; learned ones
+  net::Duration age{};  // since last seen, as of the latest call; learned ones
   net::AsNumber member_as;
   std::string member_name;
 };
 
 class Responder {
  public:
-  // `seed` spreads timers.
+  // `seed` goes into the hashing of what members can choose, and spreads timers.
   Responder(const Settings& settings, uint64_t seed);
   ~Responder();
   Responder(Responder&&) noexcept;

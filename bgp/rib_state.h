@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// What the parts of the RIB share: routes, attributes and peers. Owned by Rib.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "bgp/attribute_store.h"
+#include "bgp/export_policy.h"
+#include "bgp/rib.h"
+#include "bgp/route_table.h"
+#include "bgp/update_group.h"
+#include "net/bytes.h"
+
+namespace bgp {
+
+struct Peer {
+  PeerId id = kLocalPeer;
+  uint16_t slot = 0;
+  bool up = false;
+  bool announced = false;  // something happened that take_ready() has to look at
+  PeerTraits traits;
+  SourceKind kind = SourceKind::Local;
+  PathRef paths = kNoPath;  // Adj-RIB-In
+  uint64_t received = 0;
+  uint64_t stale = 0;
+  UpdateGroup* group = nullptr;  // while up
+  Subscriber out;
+};
+
+struct RibState {
+  explicit RibState(const Rib::Options& rib_options)
+      : options(rib_options),
+        attributes({rib_options.local_as.value, rib_options.router_id, rib_options.cluster_id,
+                    rib_options.hash_seed}),
+        table(rib_options.hash_seed) {}
+
+  Rib::Options options;
+  AttributeStore attributes;
+  RouteTable table;
+  std::vector<std::unique_ptr<Peer>> peers;  // by slot; 0 is ourselves
+
+  // What an update group has in its log is pinned: its route does not go, even withdrawn.
+  void pin(RouteIndex route) { ++table.route(route).pins; }
+  void unpin(RouteIndex route) {
+    --table.route(route).pins;
+    remove_if_unused(route);
+  }
+  void remove_if_unused(RouteIndex index) {
+    const Route& route = table.route(index);
+    if (route.pins == 0 && !route.change_waits && !table.is_live(index)) table.remove(index);
+  }
+};
+
+}  // namespace bgp

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "bgp/route_table.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "net/hash.h"
+
+namespace bgp {
+
+uint32_t RouteTable::hash(std::span<const uint8_t> key) const {
+  return static_cast<uint32_t>(net::hash_bytes(key, seed_) >> 16);
+}
+
+RouteIndex RouteTable::find(std::span<const uint8_t> key, uint32_t hash) const {
+  return index_.find(hash,
+                     [&](RouteIndex route) { return has_key(path(routes_[route].first), key); });
+}
+
+RouteIndex RouteTable::add(uint32_t hash) {
+  RouteIndex index = end_;
+  if (!free_.empty()) {
+    index = free_.back();
+    free_.pop_back();
+  } else {
+    ++end_;
+  }
+  routes_.grow_to(index) = Route{};
+  index_.insert(hash, index);
+  return index;
+}
+
+void RouteTable::remove(RouteIndex index) {
+  Route& gone = routes_[index];
+  index_.erase(hash_of(path(gone.first)), index);
+  free_path(gone.first);
+  gone = Route{};
+  free_.push_back(index);
+  if (free_.size() != end_) return;
+  // The table is empty: give everything back.
+  free_ = {};
+  end_ = 0;
+  routes_.clear();
+}
+
+PathRef RouteTable::new_path(RouteIndex route, std::span<const uint8_t> nlri,
+                             std::span<const uint8_t> key) {
+  const uint8_t shape = shape_for(nlri, key);
+  const PathRef ref = arena_.allocate(record_size(shape, nlri, key));
+  Path* made = new (arena_.at(ref)) Path;
+  made->route = route;
+  write(*made, shape, nlri, key);
+  return ref;
+}
+
+bool RouteTable::rewrite(PathRef ref, std::span<const uint8_t> nlri, std::span<const uint8_t> key) {
+  const uint8_t shape = shape_for(nlri, key);
+  if (!arena_.fits(ref, record_size(shape, nlri, key))) return false;
+  write(path(ref), shape, nlri, key);
+  return true;
+}
+
+void RouteTable::write(Path& path, uint8_t shape, std::span<const uint8_t> nlri,
+                       std::span<const uint8_t> key) {
+  path.shape = shape;
+  path.nlri_size = static_cast<uint16_t>(nlri.size());
+  auto* out = reinterpret_cast<uint8_t*>(&path + 1);
+  std::memmove(out, nlri.data(), nlri.size());
+  if (shape != kExplicitKey) return;
+  out[nlri.size()] = static_cast<uint8_t>(key.size());
+  if (!key.empty()) std::memcpy(out + nlri.size() + 1, key.data(), key.size());
+}
+
+bool RouteTable::matches(const Shape& shape, std::span<const uint8_t> nlri,
+                         std::span<const uint8_t> key) {
+  if (shape.nlri_size != nlri.size() || shape.key_size != key.size()) return false;
+  const uint8_t* want = key.data();
+  for (std::size_t i = 0; i < shape.runs; ++i) {
+    const Shape::Run& run = shape.run[i];
+    if (std::memcmp(nlri.data() + run.offset, want, run.size) != 0) return false;
+    want += run.size;
+  }
+  return true;
+}
+
+// Takes the longest run that the rest of the key has in the rest of the NLRI, again and again.
+bool RouteTable::derive(std::span<const uint8_t> nlri, std::span<const uint8_t> key, Shape& out) {
+  out = Shape{nlri.empty() ? uint8_t{0} : nlri[0],
+              static_cast<uint16_t>(nlri.size()),
+              0,
+              static_cast<uint8_t>(key.size()),
+              {}};
+  std::size_t from = 0;
+  for (std::size_t done = 0; done < key.size();) {
+    if (out.runs == out.run.size()) return false;
+    std::size_t offset = 0, size = 0;
+    for (std::size_t at = from; at < nlri.size(); ++at) {
+      const auto a = nlri.subspan(at), b = key.subspan(done);
+      const auto same = static_cast<std::size_t>(
+          std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
+      if (same > size) offset = at, size = same;
+    }
+    if (size == 0) return false;
+    out.run[out.runs++] = {static_cast<uint16_t>(offset), static_cast<uint8_t>(size)};
+    from = offset + size;
+    done += size;
+  }
+  return true;
+}
+
+uint8_t RouteTable::shape_for(std::span<const uint8_t> nlri, std::span<const uint8_t> key) {
+  const uint8_t type = nlri.empty() ? uint8_t{0} : nlri[0];
+  for (std::size_t i = 0; i < shapes_.size(); ++i)
+    if (shapes_[i].type == type && matches(shapes_[i], nlri, key)) return static_cast<uint8_t>(i);
+  Shape shape;
+  if (shapes_.size() == kExplicitKey || !derive(nlri, key, shape)) return kExplicitKey;
+  shapes_.push_back(shape);
+  return static_cast<uint8_t>(shapes_.size() - 1);
+}
+
+bool RouteTable::has_key(const Path& path, std::span<const uint8_t> key) const {
+  if (path.shape != kExplicitKey) return matches(shapes_[path.shape], path.nlri(), key);
+  const uint8_t* stored = path.nlri().data() + path.nlri_size;
+  return std::ranges::equal(key, std::span(stored + 1, stored[0]));
+}
+
+uint32_t RouteTable::hash_of(const Path& path) const {
+  std::array<uint8_t, 255> key;
+  std::size_t size = 0;
+  if (path.shape == kExplicitKey) {
+    const uint8_t* stored = path.nlri().data() + path.nlri_size;
+    return hash({stored + 1, stored[0]});
+  }
+  const Shape& shape = shapes_[path.shape];
+  for (std::size_t i = 0; i < shape.runs; ++i) {
+    std::memcpy(key.data() + size, path.nlri().data() + shape.run[i].offset, shape.run[i].size);
+    size += shape.run[i].size;
+  }
+  return hash(std::span(key).first(size));
+}
+
+}  // namespace bgp

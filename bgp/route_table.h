@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Routes by key and their paths, laid out for a million of them: a route is 8 octets, a path 28 and
+// its NLRI. The key is not stored: it is cut out of the NLRI again by the shape of the path.
+//
+// A route whose last path was withdrawn stays, with that path as its tombstone (for its NLRI, which
+// a withdrawal has to carry), until nothing pins it.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "bgp/arena.h"
+#include "bgp/attribute_store.h"
+#include "bgp/chunked_array.h"
+#include "bgp/hash_index.h"
+#include "bgp/rib.h"
+
+namespace bgp {
+
+using RouteIndex = uint32_t;
+using PathRef = Arena::Ref;
+inline constexpr RouteIndex kNoRoute = 0xffffffff;
+inline constexpr PathRef kNoPath = Arena::kNull;
+
+struct Path {
+  PathRef next = kNoPath;           // of the same route, best first
+  PathRef peer_previous = kNoPath;  // Adj-RIB-In of the peer
+  PathRef peer_next = kNoPath;
+  RouteIndex route = kNoRoute;
+  AttributeId attributes = Arena::kNull;  // kNull: this is a tombstone
+  uint16_t peer = 0;                      // slot
+  uint16_t nlri_size = 0;
+  uint8_t shape = 0;
+  BestPathReason reason = BestPathReason::OnlyPath;
+  Rejected rejected = Rejected::None;
+  bool stale = false;
+
+  bool is_tombstone() const { return attributes == Arena::kNull; }
+  std::span<const uint8_t> nlri() const {
+    return {reinterpret_cast<const uint8_t*>(this + 1), nlri_size};
+  }
+};
+static_assert(sizeof(Path) == 28);
+
+struct Route {
+  PathRef first = kNoPath;    // kNoPath: this index is free
+  uint16_t pins = 0;          // update groups that have a change of it in their log
+  bool change_waits = false;  // for take_changes()
+  bool change_told = false;   // the reader of take_changes() has it
+};
+
+class RouteTable {
+ public:
+  explicit RouteTable(uint64_t seed) : seed_(seed) {}
+
+  [[nodiscard]] uint32_t hash(std::span<const uint8_t> key) const;
+  [[nodiscard]] RouteIndex find(std::span<const uint8_t> key, uint32_t hash) const;
+  // A new route; the caller puts its first path in at once.
+  [[nodiscard]] RouteIndex add(uint32_t hash);
+  // A route without a path, but for the tombstone, goes.
+  void remove(RouteIndex route);
+
+  // A path of its own, in no list yet.
+  [[nodiscard]] PathRef new_path(RouteIndex route, std::span<const uint8_t> nlri,
+                                 std::span<const uint8_t> key);
+  // The same path with other NLRI bytes of the same key, if they fit its place.
+  [[nodiscard]] bool rewrite(PathRef path, std::span<const uint8_t> nlri,
+                             std::span<const uint8_t> key);
+  void free_path(PathRef path) { arena_.release(path); }
+
+  Route& route(RouteIndex index) { return routes_[index]; }
+  const Route& route(RouteIndex index) const { return routes_[index]; }
+  Path& path(PathRef ref) { return *reinterpret_cast<Path*>(arena_.at(ref)); }
+  const Path& path(PathRef ref) const { return *reinterpret_cast<const Path*>(arena_.at(ref)); }
+  // A path that was announced and is not withdrawn: the route counts.
+  [[nodiscard]] bool is_live(RouteIndex index) const {
+    const PathRef first = routes_[index].first;
+    return first != kNoPath && !path(first).is_tombstone();
+  }
+  // The best usable path, or kNoPath.
+  [[nodiscard]] PathRef best(RouteIndex index) const {
+    const PathRef first = routes_[index].first;
+    if (first == kNoPath) return kNoPath;
+    const Path& p = path(first);
+    return p.is_tombstone() || p.rejected != Rejected::None ? kNoPath : first;
+  }
+  [[nodiscard]] RouteIndex end() const { return end_; }  // above every index in use
+  [[nodiscard]] std::size_t mapped_bytes() const { return arena_.mapped_bytes(); }
+
+ private:
+  // Which octets of an NLRI are its key, in order. NLRIs of one route type and size usually share
+  // one shape; an NLRI that has none keeps its key behind it.
+  struct Shape {
+    uint8_t type = 0;
+    uint16_t nlri_size = 0;
+    uint8_t runs = 0;
+    uint8_t key_size = 0;
+    struct Run {
+      uint16_t offset = 0;
+      uint8_t size = 0;
+    };
+    std::array<Run, 4> run{};
+  };
+  static constexpr uint8_t kExplicitKey = 0xff;
+
+  static bool matches(const Shape& shape, std::span<const uint8_t> nlri,
+                      std::span<const uint8_t> key);
+  static bool derive(std::span<const uint8_t> nlri, std::span<const uint8_t> key, Shape& out);
+  [[nodiscard]] uint8_t shape_for(std::span<const uint8_t> nlri, std::span<const uint8_t> key);
+  static std::size_t record_size(uint8_t shape, std::span<const uint8_t> nlri,
+                                 std::span<const uint8_t> key) {
+    return sizeof(Path) + nlri.size() + (shape == kExplicitKey ? 1 + key.size() : 0);
+  }
+  static void write(Path& path, uint8_t shape, std::span<const uint8_t> nlri,
+                    std::span<const uint8_t> key);
+  [[nodiscard]] bool has_key(const Path& path, std::span<const uint8_t> key) const;
+  [[nodiscard]] uint32_t hash_of(const Path& path) const;
+
+  uint64_t seed_;
+  Arena arena_;
+  ChunkedArray<Route> routes_;
+  std::vector<RouteIndex> free_;
+  RouteIndex end_ = 0;
+  HashIndex index_;
+  std::vector<Shape> shapes_;
+};
+
+}  // namespace bgp

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Adj-RIB-Out: peers that are sent the same form one group, and each message is encoded once for
+// all of them.
+//
+// The group keeps a log of routes that changed, each at most once: a newer change of a route takes
+// the place of the older one. It holds no messages and no copies, only route numbers; what a route
+// looks like is read from the table when a message is made. Each peer has its place in the log, so
+// that a slow one holds nobody up and is sent, when it comes along again, only the last state of
+// each route.
+//
+// A peer that pulls gets a batch: the messages for the next stretch of the log, packed by attribute
+// set. Batches are shared with whoever comes to the same place as long as nothing in them is
+// outdated. A new peer (or one that asks for a refresh) walks over the table in batches too; its
+// place in the log is the end at the time it began, so what changes during the walk follows after.
+//
+// Peers never get back what they sent: a message holds routes of one source only, which skips it.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "bgp/chunked_array.h"
+#include "bgp/export_policy.h"
+#include "bgp/route_table.h"
+#include "net/bytes.h"
+
+namespace bgp {
+
+struct RibState;
+using MessagePtr = std::shared_ptr<const net::Bytes>;
+using LogPosition = uint64_t;
+
+// The messages for one stretch of the log or of the table.
+struct Batch {
+  struct Message {
+    MessagePtr bytes;
+    uint32_t first = 0, last = 0;  // its routes, in `routes`
+    bool withdraws = false;
+    uint16_t source = 0;  // slot of the peer that announced them
+  };
+  std::vector<Message> messages;
+  std::vector<RouteIndex> routes;
+  bool of_table = false;
+  LogPosition log_from = 0, log_to = 0;  // the stretch; of_table: the log's end when made
+  RouteIndex table_from = 0, table_to = 0;
+};
+
+// What a group knows of one peer.
+struct Subscriber {
+  enum class Walk : uint8_t { None, Initial, Refresh };
+  enum class Request : uint8_t { None, Plain, Enhanced };
+
+  uint16_t slot = 0;
+  bool started = false;      // has pulled; until then it has no place in the log
+  LogPosition cursor = 0;    // everything before is sent
+  LogPosition after = 0;     // with a batch: where the cursor goes when it is through
+  LogPosition examined = 0;  // between cursor and here nothing concerns it
+  std::shared_ptr<const Batch> batch;
+  std::size_t next_message = 0;
+
+  Walk walk = Walk::None;
+  bool walk_enhanced = false;  // ends with EoRR
+  bool log_turn = false;       // the log's turn, in a long walk
+  uint32_t walk_batches = 0;
+  RouteIndex walk_next = 0, walk_end = 0;
+  Request request = Request::None;  // a route refresh to be done next
+
+  std::vector<uint64_t> holds;  // one bit a route: the peer has it from us
+  uint64_t held = 0;
+};
+
+class UpdateGroup {
+ public:
+  UpdateGroup(RibState& state, GroupKey key);
+  ~UpdateGroup();
+  UpdateGroup(const UpdateGroup&) = delete;
+  UpdateGroup& operator=(const UpdateGroup&) = delete;
+
+  [[nodiscard]] const GroupKey& key() const { return key_; }
+  [[nodiscard]] const std::vector<Subscriber*>& members() const { return members_; }
+  void join(Subscriber& subscriber);
+  void leave(Subscriber& subscriber);
+  void refresh(Subscriber& subscriber, bool enhanced);
+
+  // The best path of a route changed in a way that may concern the group.
+  void push(RouteIndex route);
+  // Whether something was pushed since the last call.
+  [[nodiscard]] bool take_dirty();
+
+  [[nodiscard]] MessagePtr pull(Subscriber& subscriber);
+  // Whether pull() would return a message. Steps over what does not concern the peer.
+  [[nodiscard]] bool has_work(Subscriber& subscriber);
+  // Routes and withdrawals not yet pulled. Looks at all that is outstanding.
+  [[nodiscard]] uint64_t queued(const Subscriber& subscriber) const;
+  // Batches kept for others must not outlive a peer's slot.
+  void forget_batches() { shared_.clear(); }
+
+ private:
+  [[nodiscard]] LogPosition log_end() const { return log_begin_ + log_.size(); }
+  [[nodiscard]] RouteIndex logged(LogPosition position) const;  // kNoRoute: outdated
+  [[nodiscard]] bool logged_from(RouteIndex route, LogPosition from) const;
+  // The path that the group is to have of a route, or kNoPath.
+  [[nodiscard]] PathRef wanted(RouteIndex route) const;
+  [[nodiscard]] bool concerns(const Subscriber& subscriber, RouteIndex route) const;
+  [[nodiscard]] bool concerns(const Subscriber& subscriber, const Batch& batch,
+                              const Batch::Message& message) const;
+  static bool holds(const Subscriber& subscriber, RouteIndex route);
+  static void set_holds(Subscriber& subscriber, RouteIndex route, bool value);
+
+  void start(Subscriber& subscriber);
+  void start_walk(Subscriber& subscriber, Subscriber::Walk walk);
+  [[nodiscard]] MessagePtr finish_walk(Subscriber& subscriber);
+  [[nodiscard]] MessagePtr deliver(Subscriber& subscriber, const Batch::Message& message);
+  [[nodiscard]] MessagePtr withdraw_own(Subscriber& subscriber, std::span<const RouteIndex> routes);
+  void take_table_batch(Subscriber& subscriber);
+  void take_log_batch(Subscriber& subscriber);
+  void finish_batch(Subscriber& subscriber);
+  [[nodiscard]] std::shared_ptr<Batch> log_batch(LogPosition from);
+  [[nodiscard]] std::shared_ptr<Batch> table_batch(RouteIndex from);
+  void share(const std::shared_ptr<Batch>& batch);
+
+  struct Item {
+    uint64_t bucket = 0;  // attribute set and source
+    RouteIndex route = kNoRoute;
+  };
+  void encode(Batch& batch, std::vector<Item>& announced, std::vector<RouteIndex>& withdrawn);
+  [[nodiscard]] std::size_t encode_bucket(Batch& batch, std::span<const Item> items);
+  void encode_withdrawn(Batch& batch, std::span<const RouteIndex> routes);
+  [[nodiscard]] MessagePtr encode_refresh_mark(uint8_t subtype) const;
+
+  void trim();
+  void compact();
+
+  RibState& state_;
+  GroupKey key_;
+  std::vector<Subscriber*> members_;
+  std::size_t started_ = 0;
+  bool dirty_ = false;
+
+  std::deque<RouteIndex> log_;
+  LogPosition log_begin_ = 1;      // of log_.front()
+  ChunkedArray<uint32_t> newest_;  // by route: low half of its newest log position; 0: none
+  std::size_t compact_at_;
+  std::deque<std::shared_ptr<Batch>> shared_;
+  std::size_t window_;  // routes in a batch
+
+  std::vector<Item> announced_;  // scratch
+  std::vector<RouteIndex> withdrawn_;
+  std::vector<std::span<const uint8_t>> nlris_;
+};
+
+}  // namespace bgp

@@ -1,0 +1,533 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// `broadcast-domains`: devices, EVPN, proxy ARP/ND, member ports, and the bindings that come out of
+// ports, the list `bindings` and IX-F exports. Where these name one address, the port wins over the
+// list (an error), and both win over an export (a warning when they differ).
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "config/ixf.h"
+#include "config/loader.h"
+
+namespace config {
+namespace {
+
+using proxyarp::StaticBinding;
+
+struct DomainDraft {
+  Loader* loader = nullptr;
+  BroadcastDomain domain;
+  std::string policy = "peering";  // of ports that name none
+  std::map<net::IpAddress, Owner> addresses;
+  std::map<net::MacAddress, std::pair<Owner, std::string>> port_macs;  // and the interface
+  std::map<net::IpAddress, const dataplane::MemberPort*> bare;  // addresses of ports without MACs
+  std::vector<IxfBinding> imported;
+  std::vector<std::string> imported_from;  // file of each
+};
+
+template <class T>
+void assign_number(T& to, const Value& value, uint64_t least, uint64_t most) {
+  if (const auto number = read_number(value, least, most)) to = static_cast<T>(*number);
+}
+
+std::string list_text(const std::vector<net::MacAddress>& macs) {
+  std::vector<std::string> all;
+  for (const auto& mac : macs) all.push_back(net::to_string(mac));
+  std::ranges::sort(all);
+  return fmt::format("{}", fmt::join(all, ", "));
+}
+
+std::string list_text(const std::vector<net::IpPrefix>& prefixes) {
+  std::vector<std::string> all;
+  for (const auto& prefix : prefixes) all.push_back(net::to_string(prefix));
+  return fmt::format("{}", fmt::join(all, ", "));
+}
+
+// An address of a member: a host's, in one of the prefixes.
+std::optional<net::IpAddress> read_member_address(const Value& value, const DomainDraft& draft) {
+  const auto address = read_unicast(value);
+  const auto& prefixes = draft.domain.proxy.prefixes;
+  if (!address || prefixes.empty()) return address;
+  const auto prefix =
+      std::ranges::find_if(prefixes, [&](const net::IpPrefix& p) { return p.contains(*address); });
+  if (prefix == prefixes.end()) {
+    value.error(fmt::format("{} is outside of the prefixes {}", net::to_string(*address),
+                            list_text(prefixes)));
+    return std::nullopt;
+  }
+  if (prefix->is_network_or_broadcast(*address)) {
+    value.error(fmt::format("{} is the network or broadcast address of {}",
+                            net::to_string(*address), net::to_string(*prefix)));
+    return std::nullopt;
+  }
+  return address;
+}
+
+// The name of a policy that is there.
+std::optional<std::string> read_policy_name(const Value& value, const Loader& loader) {
+  const auto name = value.scalar("the name of a policy");
+  if (!name) return std::nullopt;
+  if (loader.settings.policies.contains(std::string(*name))) return std::string(*name);
+  std::vector<std::string> known;
+  for (const auto& [policy, settings] : loader.settings.policies) known.push_back(policy);
+  value.error(fmt::format("no policy {} in policies{}", quote(*name), did_you_mean(*name, known)));
+  return std::nullopt;
+}
+
+// --- ports
+struct PortDraft {
+  DomainDraft* draft = nullptr;
+  dataplane::MemberPort port;
+};
+
+const Table<PortDraft>& port_table() {
+  using P = PortDraft;
+  static const Table<P> table{
+      "broadcast-domains[].ports[]",
+      {
+          {"interface",
+           [](const Value& v, P& p) {
+             const auto name = read_interface(v);
+             if (!name) return;
+             p.port.interface = *name;
+             claim(p.draft->loader->devices, *name, v,
+                   fmt::format("port of {}", quote(p.draft->domain.name)),
+                   fmt::format("device {}", quote(*name)));
+           },
+           true},
+          {"name", [](const Value& v, P& p) { assign(p.port.member_name, read_text(v)); }},
+          {"as", [](const Value& v, P& p) { assign(p.port.member_as, read_as(v)); }},
+          {"macs",
+           [](const Value& v, P& p) {
+             const auto claim_mac = [&](const Value& item) {
+               auto mac = read_mac(item);
+               const auto owner = mac ? p.draft->port_macs.find(*mac) : p.draft->port_macs.end();
+               if (owner == p.draft->port_macs.end()) return mac;
+               item.error(fmt::format("MAC address {} is in use already: {}, line {}",
+                                      net::to_string(*mac), owner->second.first.what,
+                                      owner->second.first.place.line));
+               return decltype(mac){};
+             };
+             p.port.macs = read_set(v, "MAC addresses", claim_mac);
+           }},
+          {"enforce-macs",
+           [](const Value& v, P& p) {
+             assign(p.port.enforce_macs, read_bool(v));
+             if (v.node->text == "true" && p.port.macs.empty()) v.error("needs macs");
+           }},
+          {"addresses",
+           [](const Value& v, P& p) {
+             for (const Value& item : read_items(v, "addresses")) {
+               const auto address = read_member_address(item, *p.draft);
+               if (address &&
+                   claim(p.draft->addresses, *address, item,
+                         fmt::format("port {}", quote(p.port.interface)), net::to_string(*address)))
+                 p.port.addresses.push_back(*address);
+             }
+           }},
+          {"policy", [](const Value& v,
+                        P& p) { assign(p.port.policy, read_policy_name(v, *p.draft->loader)); }},
+      }};
+  return table;
+}
+
+void read_ports(const Value& value, DomainDraft& draft) {
+  for (const Value& item : read_items(value, "ports")) {
+    PortDraft port{&draft, {}};
+    port.port.policy = draft.policy;
+    const Present present = read_table(item, port_table(), port);
+    const auto macs = present.find("macs"), addresses = present.find("addresses");
+    if (macs != present.end())
+      for (const auto& mac : port.port.macs)
+        draft.port_macs.emplace(
+            mac, std::pair(Owner{macs->second.place(), "port " + quote(port.port.interface)},
+                           port.port.interface));
+    // With macs that were wrong, the error is there already.
+    if (draft.domain.proxy.profile == proxyarp::Profile::Static && addresses != present.end() &&
+        !port.port.addresses.empty() && (macs == present.end() || macs->second.node->items.empty()))
+      addresses->second.error("addresses need macs in the profile static");
+    draft.domain.ports.push_back(std::move(port.port));
+  }
+}
+
+// --- bindings
+struct BindingDraft {
+  DomainDraft* draft = nullptr;
+  StaticBinding binding;
+};
+
+const Table<BindingDraft>& binding_table() {
+  using B = BindingDraft;
+  static const Table<B> table{
+      "broadcast-domains[].bindings[]",
+      {
+          {"ip",
+           [](const Value& v, B& b) {
+             const auto address = read_member_address(v, *b.draft);
+             if (address &&
+                 claim(b.draft->addresses, *address, v, "binding", net::to_string(*address)))
+               b.binding.ip = *address;
+           },
+           true},
+          {"port",
+           [](const Value& v, B& b) {
+             const auto name = read_interface(v);
+             if (!name) return;
+             b.binding.port = *name;
+             std::vector<std::string> known;
+             for (const auto& port : b.draft->domain.ports) known.push_back(port.interface);
+             if (std::ranges::find(known, *name) == known.end())
+               v.error(
+                   fmt::format("no port {} in ports{}", quote(*name), did_you_mean(*name, known)));
+           }},
+          {"macs",
+           [](const Value& v, B& b) {
+             b.binding.macs = read_set(v, "MAC addresses", read_mac);
+             if (v.node->kind == Node::Kind::List && v.node->items.empty())
+               v.error("expected at least one MAC address");
+             for (const auto& mac : b.binding.macs)
+               if (const auto owner = b.draft->port_macs.find(mac);
+                   owner != b.draft->port_macs.end() && !b.binding.port.empty() &&
+                   owner->second.second != b.binding.port)
+                 v.error(fmt::format("{} is a MAC address of port {}, not of {}",
+                                     net::to_string(mac), quote(owner->second.second),
+                                     quote(b.binding.port)));
+           },
+           true},
+          {"as", [](const Value& v, B& b) { assign(b.binding.member_as, read_as(v)); }},
+          {"name", [](const Value& v, B& b) { assign(b.binding.member_name, read_text(v)); }},
+      }};
+  return table;
+}
+
+// --- member files
+struct MembersDraft {
+  std::string file;
+  std::optional<uint64_t> vlan_id, ixp_id;
+};
+
+const Table<MembersDraft>& members_table() {
+  using M = MembersDraft;
+  static const Table<M> table{
+      "broadcast-domains[].members[]",
+      {
+          {"ixf", [](const Value& v, M& m) { assign(m.file, read_text(v, 4096)); }, true},
+          {"vlan-id", [](const Value& v, M& m) { m.vlan_id = read_number(v, 0, UINT32_MAX); }},
+          {"ixp-id", [](const Value& v, M& m) { m.ixp_id = read_number(v, 0, UINT32_MAX); }},
+      }};
+  return table;
+}
+
+void read_members(const Value& value, DomainDraft& draft) {
+  for (const Value& item : read_items(value, "member files")) {
+    MembersDraft members;
+    const Present present = read_table(item, members_table(), members);
+    // Without prefixes no address could be checked.
+    if (members.file.empty() || draft.domain.proxy.prefixes.empty()) continue;
+    const std::string path = (draft.loader->base / members.file).lexically_normal().string();
+    const auto text = read_file(path);
+    if (!text) {
+      present.at("ixf").error(fmt::format("can't read {}: {}", path, text.error()));
+      continue;
+    }
+    IxfQuery query{draft.domain.proxy.prefixes, {}, {}};
+    if (members.vlan_id) query.vlan_id = static_cast<uint32_t>(*members.vlan_id);
+    if (members.ixp_id) query.ixp_id = static_cast<uint32_t>(*members.ixp_id);
+    auto imported = read_ixf(path, *text, query);
+    if (!imported) {
+      draft.loader->report.add_errors(std::move(imported.error()));
+      continue;
+    }
+    draft.loader->report.add_warnings(std::move(imported->warnings));
+    for (IxfBinding& binding : imported->bindings) {
+      draft.imported.push_back(std::move(binding));
+      draft.imported_from.push_back(path);
+    }
+  }
+}
+
+// --- the domain
+
+const Table<evpn::Settings>& duplicate_table() {
+  using E = evpn::Settings;
+  static const Table<E> table{
+      "broadcast-domains[].duplicate-mac",
+      {
+          {"moves", [](const Value& v, E& e) { assign_number(e.duplicate_moves, v, 1, 1000); }},
+          {"window",
+           [](const Value& v, E& e) { assign(e.duplicate_window, read_seconds(v, 1, 86400)); }},
+          {"hold",
+           [](const Value& v, E& e) { assign(e.duplicate_hold, read_seconds(v, 1, 86400)); }},
+      }};
+  return table;
+}
+
+std::optional<evpn::RouteTarget> read_route_target(const Value& value) {
+  if (value.node->kind == Node::Kind::Scalar)
+    if (const auto target = evpn::parse_route_target(value.node->text)) return target;
+  value.expected("a route target such as 65000:100 or 192.0.2.1:100");
+  return std::nullopt;
+}
+
+void read_device(const Value& value, DomainDraft& draft, const char* kind, std::string& out) {
+  const auto name = read_interface(value);
+  if (!name) return;
+  out = *name;
+  claim(draft.loader->devices, *name, value,
+        fmt::format("{} of {}", kind, quote(draft.domain.name)),
+        fmt::format("device {}", quote(*name)));
+}
+
+void read_prefixes(const Value& value, DomainDraft& draft) {
+  auto& prefixes = draft.domain.proxy.prefixes;
+  for (const Value& item : read_items(value, "prefixes")) {
+    const auto prefix = read_prefix(item);
+    if (!prefix) continue;
+    const auto other = std::ranges::find_if(prefixes, [&](const net::IpPrefix& p) {
+      return p.contains(prefix->address) || prefix->contains(p.address);
+    });
+    if (other != prefixes.end())
+      item.error(fmt::format("{} and {} overlap", net::to_string(*prefix), net::to_string(*other)));
+    else
+      prefixes.push_back(*prefix);
+  }
+  if (value.node->kind == Node::Kind::List && value.node->items.empty())
+    value.error("expected at least one prefix");
+}
+
+void read_vni(const Value& value, DomainDraft& draft) {
+  const auto number = read_number(value, 1, net::kMaxVni);
+  if (!number) return;
+  draft.domain.links.vni = draft.domain.evpn.vni = net::Vni(static_cast<uint32_t>(*number));
+  claim(draft.loader->vnis, static_cast<uint32_t>(*number), value,
+        fmt::format("broadcast domain {}", quote(draft.domain.name)),
+        fmt::format("VNI {}", *number));
+}
+
+void read_rd(const Value& value, DomainDraft& draft) {
+  if (value.node->kind == Node::Kind::Scalar)
+    if (const auto rd = net::RouteDistinguisher::parse(value.node->text)) {
+      draft.domain.evpn.rd = *rd;
+      claim(draft.loader->rds, *rd, value,
+            fmt::format("broadcast domain {}", quote(draft.domain.name)),
+            "route distinguisher " + net::to_string(*rd));
+      return;
+    }
+  value.expected("a route distinguisher such as 10.0.0.1:100 or 65000:100");
+}
+
+using D = DomainDraft;
+
+std::vector<Field<D>> device_fields() {
+  static constexpr Word<bool> kUnknownUnicast[] = {{"drop", false}, {"flood", true}};
+  return {
+      {"name",
+       [](const Value& v, D& d) {
+         const auto name = read_name(v);
+         if (!name) return;
+         d.domain.name = *name;
+         claim(d.loader->domain_names, *name, v, "broadcast domain",
+               fmt::format("the name {}", quote(*name)));
+       },
+       true},
+      {"vni", read_vni, true},
+      {"bridge", [](const Value& v, D& d) { read_device(v, d, "bridge", d.domain.links.bridge); },
+       true},
+      {"vxlan",
+       [](const Value& v, D& d) { read_device(v, d, "VXLAN device", d.domain.links.vxlan); }, true},
+      {"udp-port",
+       [](const Value& v, D& d) { assign_number(d.domain.links.udp_port, v, 1, 65535); }},
+      {"mtu", [](const Value& v, D& d) { assign_number(d.domain.links.mtu, v, 1280, 9216); }},
+      {"unknown-unicast",
+       [](const Value& v, D& d) {
+         assign(d.domain.links.flood_unknown_unicast, read_word(v, kUnknownUnicast));
+       }},
+      {"ageing",
+       [](const Value& v, D& d) { assign(d.domain.links.ageing, read_seconds(v, 1, 1'000'000)); }},
+  };
+}
+
+std::vector<Field<D>> evpn_fields() {
+  return {
+      {"rd", read_rd},
+      {"import-targets",
+       [](const Value& v, D& d) {
+         d.domain.evpn.import_targets = read_set(v, "route targets", read_route_target);
+       }},
+      {"export-targets",
+       [](const Value& v, D& d) {
+         d.domain.evpn.export_targets = read_set(v, "route targets", read_route_target);
+       }},
+      {"duplicate-mac",
+       [](const Value& v, D& d) { read_table(v, duplicate_table(), d.domain.evpn); }},
+      {"arp-nd-community-for-ipv4",
+       [](const Value& v, D& d) { assign(d.domain.arp_nd_community_for_v4, read_bool(v)); }},
+  };
+}
+
+std::vector<Field<D>> proxy_fields() {
+  using proxyarp::Profile;
+  static constexpr Word<Profile> kProfiles[] = {{"off", Profile::Off},
+                                                {"dynamic", Profile::Dynamic},
+                                                {"hybrid", Profile::Hybrid},
+                                                {"static", Profile::Static}};
+  static constexpr Word<dataplane::ResponderKind> kResponders[] = {
+      {"ebpf", dataplane::ResponderKind::Ebpf}, {"pcap", dataplane::ResponderKind::Pcap}};
+  return {
+      {"profile",
+       [](const Value& v, D& d) { assign(d.domain.proxy.profile, read_word(v, kProfiles)); }},
+      {"responder",
+       [](const Value& v, D& d) { assign(d.domain.responder, read_word(v, kResponders)); }},
+      {"prefixes", read_prefixes},
+      {"learning", [](const Value& v, D& d) { assign(d.domain.proxy.learning, read_bool(v)); }},
+      {"flood-unknown",
+       [](const Value& v, D& d) { assign(d.domain.proxy.flood_unknown, read_bool(v)); }},
+      {"flood-gratuitous",
+       [](const Value& v, D& d) { assign(d.domain.proxy.flood_gratuitous, read_bool(v)); }},
+      {"default-router",
+       [](const Value& v, D& d) { assign(d.domain.proxy.default_router, read_bool(v)); }},
+      {"age-time", [](const Value& v,
+                      D& d) { assign(d.domain.proxy.age_time, read_seconds(v, 1, 2'592'000)); }},
+      {"max-bindings",
+       [](const Value& v, D& d) { assign_number(d.domain.proxy.max_bindings, v, 1, 1'048'576); }},
+      {"max-bindings-per-port",
+       [](const Value& v, D& d) {
+         assign_number(d.domain.proxy.max_bindings_per_port, v, 1, 65536);
+       }},
+  };
+}
+
+std::vector<Field<D>> member_fields() {
+  return {
+      {"policy", [](const Value& v, D& d) { assign(d.policy, read_policy_name(v, *d.loader)); }},
+      {"core-policy",
+       [](const Value& v, D& d) { assign(d.domain.core_policy, read_policy_name(v, *d.loader)); }},
+      {"ports", read_ports},
+      {"bindings",
+       [](const Value& v, D& d) {
+         for (const Value& item : read_items(v, "bindings")) {
+           BindingDraft binding{&d, {}};
+           read_table(item, binding_table(), binding);
+           if (!binding.binding.ip.is_unspecified() && !binding.binding.macs.empty())
+             d.domain.proxy.bindings.push_back(std::move(binding.binding));
+         }
+       }},
+      {"members", read_members},
+  };
+}
+
+const Table<D>& domain_table() {
+  static const Table<D> table = [] {
+    Table<D> made{"broadcast-domains[]", {}};
+    for (const auto& part : {device_fields(), evpn_fields(), proxy_fields(), member_fields()})
+      made.fields.insert(made.fields.end(), part.begin(), part.end());
+    return made;
+  }();
+  return table;
+}
+
+// Bindings of the ports' addresses. In other profiles than static a port may have addresses
+// without MACs: they are learned, unless an export knows them.
+void add_port_bindings(D& draft) {
+  for (const auto& port : draft.domain.ports)
+    for (const auto& address : port.addresses)
+      if (port.macs.empty())
+        draft.bare.emplace(address, &port);
+      else
+        draft.domain.proxy.bindings.push_back(
+            {address, port.macs, port.interface, port.member_as, port.member_name});
+}
+
+// What is wrong between an export and what is given here; nothing when they agree.
+std::string difference(const StaticBinding& here, const StaticBinding& exported) {
+  if (list_text(here.macs) != list_text(exported.macs))
+    return fmt::format("{} has {} here and {} in the export, for AS{} {}", net::to_string(here.ip),
+                       list_text(here.macs), list_text(exported.macs), exported.member_as.value,
+                       quote(exported.member_name));
+  if (here.member_as.value != 0 && here.member_as != exported.member_as)
+    return fmt::format("{} is AS{}'s here and AS{}'s in the export", net::to_string(here.ip),
+                       here.member_as.value, exported.member_as.value);
+  return {};
+}
+
+void add_imported(D& draft) {
+  auto& bindings = draft.domain.proxy.bindings;
+  std::map<net::IpAddress, std::size_t> known;
+  for (std::size_t i = 0; i < bindings.size(); ++i) known.emplace(bindings[i].ip, i);
+  std::vector<Error> warnings;
+  for (std::size_t i = 0; i < draft.imported.size(); ++i) {
+    IxfBinding& from = draft.imported[i];
+    const auto found = known.find(from.binding.ip);
+    if (found == known.end()) {
+      if (const auto port = draft.bare.find(from.binding.ip); port != draft.bare.end())
+        from.binding.port = port->second->interface;
+      known.emplace(from.binding.ip, bindings.size());
+      bindings.push_back(std::move(from.binding));
+      continue;
+    }
+    const StaticBinding& here = bindings[found->second];
+    std::string what = difference(here, from.binding);
+    if (what.empty()) continue;
+    if (!here.port.empty())
+      what += fmt::format("; port {} wins", quote(here.port));
+    else
+      what += "; the former wins";
+    warnings.push_back({.file = draft.imported_from[i],
+                        .line = from.line,
+                        .column = from.column,
+                        .where = from.where,
+                        .what = std::move(what)});
+  }
+  draft.loader->report.add_warnings(std::move(warnings));
+}
+
+void read_domain(const Value& value, Loader& loader) {
+  D draft;
+  draft.loader = &loader;
+  draft.domain.core_policy = "peering";
+  const Present present = read_table(value, domain_table(), draft);
+  if (value.node->kind != Node::Kind::Map) return;
+  auto& proxy = draft.domain.proxy;
+  if (!present.contains("prefixes") && proxy.profile != proxyarp::Profile::Off)
+    value.error("missing key \"prefixes\" (only the profile off does without)");
+  if (draft.domain.ports.empty()) {
+    const auto ports = present.find("ports");
+    if (ports == present.end())
+      value.warning("no ports: no member is connected here");
+    else if (ports->second.node->kind == Node::Kind::List)
+      ports->second.warning("no ports: no member is connected here");
+  }
+  add_port_bindings(draft);
+  add_imported(draft);
+  std::ranges::sort(proxy.bindings, {}, &StaticBinding::ip);
+  if (proxy.bindings.size() > proxy.max_bindings) {
+    const auto most = present.find("max-bindings");
+    (most == present.end() ? value : most->second)
+        .error(fmt::format("{} bindings are given, more than max-bindings, {}",
+                           proxy.bindings.size(), proxy.max_bindings));
+  }
+
+  const NodeSettings& node = loader.settings;
+  draft.domain.evpn.name = proxy.name = draft.domain.name;
+  draft.domain.evpn.local_as = node.bgp.local_as;
+  draft.domain.evpn.router_id = node.bgp.router_id;
+  if (node.vtep) draft.domain.evpn.vtep = draft.domain.links.vtep = *node.vtep;
+  loader.settings.domains.push_back(std::move(draft.domain));
+}
+
+}  // namespace
+
+void load_domains(const Value& value, Loader& loader) {
+  for (const Value& item : read_items(value, "broadcast domains")) read_domain(item, loader);
+}
+
+void domain_keys(std::vector<std::string>& keys) {
+  append_keys(keys, domain_table());
+  append_keys(keys, duplicate_table());
+  append_keys(keys, port_table());
+  append_keys(keys, binding_table());
+  append_keys(keys, members_table());
+}
+
+}  // namespace config

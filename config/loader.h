@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// What the parts of the loader share while one file is read. Internal to config/.
+#pragma once
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "config/values.h"
+
+namespace config {
+
+// Where a thing that must be unique was first given.
+struct Owner {
+  Place place;
+  std::string what;  // "VNI of broadcast domain \"peering\""
+};
+
+struct Loader {
+  Report report;
+  std::filesystem::path base;  // folder that relative file names start from
+  std::span<const dataplane::DropReason> drop_reasons;
+  NodeSettings settings;
+  // Unique on the node.
+  std::map<std::string, Owner> domain_names, devices;
+  std::map<uint32_t, Owner> vnis;
+  std::map<net::RouteDistinguisher, Owner> rds;
+};
+
+// False, and an error at `value`, when `key` has an owner already; else `owner` is it.
+template <class K>
+bool claim(std::map<K, Owner>& owners, const K& key, const Value& value, std::string what,
+           const std::string& text) {
+  const auto [first, fresh] = owners.emplace(key, Owner{value.place(), std::move(what)});
+  if (!fresh)
+    value.error(text + " is in use already: " + first->second.what + ", line " +
+                std::to_string(first->second.place.line));
+  return fresh;
+}
+
+void load_bgp(const Value& value, Loader& loader);
+void load_policies(const Value& value, Loader& loader);
+void load_domains(const Value& value, Loader& loader);
+
+// "path.key" of every key of the mappings that each part reads.
+void bgp_keys(std::vector<std::string>& keys);
+void policy_keys(std::vector<std::string>& keys);
+void domain_keys(std::vector<std::string>& keys);
+
+template <class T>
+void append_keys(std::vector<std::string>& keys, const Table<T>& table) {
+  const std::string path = table.path;
+  for (const auto& field : table.fields)
+    keys.push_back(path.empty() ? field.key : path + "." + field.key);
+}
+
+}  // namespace config

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "daemon/app.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "daemon/control.h"
+#include "daemon/metrics.h"
+#include "evpn/nlri.h"
+
+#ifndef PEERLAN_BPF_OBJECT
+#define PEERLAN_BPF_OBJECT "/usr/lib/peerlan/bum.bpf.o"
+#endif
+
+namespace peerland {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr net::Duration kDrainBusy = 1ms, kDrainIdle = 5ms, kBusyFor = 50ms;
+constexpr net::Duration kReconcileEvery = 30s, kReconcileAfterLoss = 50ms;
+constexpr std::size_t kPuntsPerTurn = 1024;
+
+bool any_ebpf(const config::NodeSettings& settings) {
+  return std::ranges::any_of(settings.domains, [](const auto& domain) {
+    return domain.responder == dataplane::ResponderKind::Ebpf;
+  });
+}
+
+}  // namespace
+
+App::App(boost::asio::io_context& io, config::NodeSettings settings, std::string settings_file)
+    : io_(io),
+      settings_(std::move(settings)),
+      settings_file_(std::move(settings_file)),
+      started_(net::Clock::now()),
+      drain_timer_(io),
+      tick_timer_(io),
+      reconcile_timer_(io) {}
+
+App::~App() = default;
+
+// --- start and stop
+// --------------------------------------------------------------------------------
+
+std::expected<void, std::string> App::start() {
+  speaker_ = std::make_unique<bgp::io::Speaker>(io_, evpn::family(), settings_.bgp);
+  speaker_->on_changes([this](const auto& changes) { routes_changed(changes); });
+  speaker_->on_converged([this] { converge(); });
+  control_ = std::make_unique<ControlServer>(io_, *this);
+  if (auto opened = control_->open(settings_.control_socket); !opened) return opened;
+  if (settings_.metrics_listen) {
+    metrics_ = std::make_unique<MetricsServer>(io_, *this);
+    if (auto opened =
+            metrics_->open(settings_.metrics_listen->first, settings_.metrics_listen->second);
+        !opened)
+      return opened;
+  }
+  if (!settings_.domains.empty())
+    if (auto path = start_data_path(); !path) return path;
+  // The data path stands: now the neighbors may come.
+  if (auto speaking = speaker_->start(); !speaking) return std::unexpected(speaking.error().what);
+  log_.logger().info("{}: up, AS {}, router id {}, {} neighbors, {} broadcast domains",
+                     settings_.name, settings_.bgp.local_as.value,
+                     to_string(settings_.bgp.router_id), settings_.bgp.neighbors.size(),
+                     domains_.size());
+  return {};
+}
+
+std::expected<void, std::string> App::start_data_path() {
+  auto kernel = dataplane::open_kernel(io_);
+  if (!kernel) return std::unexpected(kernel.error().what);
+  kernel_ = std::move(*kernel);
+  auto sender = dataplane::PacketSender::open();
+  if (!sender) return std::unexpected(sender.error().what);
+  sender_ = std::move(*sender);
+  if (any_ebpf(settings_)) {
+    dataplane::FastPathOptions options;
+    options.pin_directory = settings_.pin_directory;
+    options.object_file = PEERLAN_BPF_OBJECT;
+    auto path = dataplane::FastPath::open(options);
+    if (!path) return std::unexpected(path.error().what);
+    fast_path_ = std::move(*path);
+    log_.logger().info("eBPF data path: {}, pinned in {}", fast_path_->attach_mode(),
+                       settings_.pin_directory);
+  }
+  kernel_->on_event([this](const auto& event) { kernel_event(event); });
+  const auto now = net::Clock::now();
+  for (const auto& domain : settings_.domains)
+    if (auto begun = add_domain(domain)->start(now); !begun) return begun;
+  drop_stale_ports();
+  arm_drain(false);
+  arm_tick();
+  arm_reconcile(kReconcileEvery);
+  return {};
+}
+
+Domain* App::add_domain(const config::BroadcastDomain& settings) {
+  domains_.push_back(std::make_unique<Domain>(
+      settings, settings_.policies,
+      Services{io_, *speaker_, *kernel_, fast_path_.get(), *sender_, soft_policy_, log_}));
+  return domains_.back().get();
+}
+
+// Programs of an earlier run on ports that these settings no longer have.
+void App::drop_stale_ports() {
+  if (!fast_path_) return;
+  for (const auto port : fast_path_->ports()) {
+    if (std::ranges::any_of(domains_, [&](const auto& d) { return d->has_port(port); })) continue;
+    if (auto removed = fast_path_->remove_port(port); !removed)
+      log_.logger().warn("{}", removed.error().what);
+  }
+}
+
+void App::stop() {
+  if (std::exchange(stopping_, true)) return;
+  log_.logger().info("{}: stopping; the data path stays", settings_.name);
+  speaker_->stop(true, "", [this] { finish(); });
+}
+
+void App::finish() {
+  drain_timer_.cancel();
+  tick_timer_.cancel();
+  reconcile_timer_.cancel();
+  io_.stop();
+}
+
+// --- events
+// ----------------------------------------------------------------------------------------
+
+void App::kernel_event(const dataplane::KernelEvent& event) {
+  const auto now = net::Clock::now();
+  if (std::holds_alternative<dataplane::EventsLost>(event)) {
+    ++events_lost_;
+    arm_reconcile(kReconcileAfterLoss);
+    return;
+  }
+  for (const auto& domain : domains_) {
+    if (const auto* link = std::get_if<dataplane::LinkChanged>(&event)) {
+      if (domain->wants_interface(link->name) || domain->has_port(link->index))
+        domain->link_changed(*link, now);
+    } else if (const auto* learned = std::get_if<dataplane::FdbLearned>(&event)) {
+      if (domain->has_port(learned->port)) domain->fdb_learned(learned->port, learned->mac, now);
+    } else if (const auto* gone = std::get_if<dataplane::FdbGone>(&event)) {
+      if (domain->has_port(gone->port)) domain->fdb_gone(gone->port, gone->mac, now);
+    }
+    domain->flush();
+  }
+  arm_tick();
+}
+
+void App::routes_changed(const std::vector<bgp::RibChange>& changes) {
+  const auto now = net::Clock::now();
+  for (const auto& change : changes) {
+    const auto route = evpn::decode(change.nlri);
+    if (!route) {
+      ++undecodable_routes_;
+      continue;
+    }
+    for (const auto& domain : domains_) domain->remote_route(*route, change.attributes, now);
+  }
+  for (const auto& domain : domains_) domain->flush();
+  arm_tick();
+}
+
+// A domain that came with a reload is told what the RIB already has.
+void App::replay_routes(Domain& domain) {
+  const auto now = net::Clock::now();
+  speaker_->rib().for_each_path([&](const bgp::PathView& path) {
+    if (path.best && path.rejected == bgp::Rejected::None)
+      if (const auto route = evpn::decode(path.nlri))
+        domain.remote_route(*route, path.attributes, now);
+    return true;
+  });
+  domain.flush();
+}
+
+void App::converge() {
+  if (std::exchange(converged_, true)) return;
+  log_.logger().info("{}: all neighbors have told what they have", settings_.name);
+  for (const auto& domain : domains_) domain->converged(net::Clock::now());
+}
+
+void App::drain() {
+  const auto now = net::Clock::now();
+  const std::size_t count = fast_path_->drain(
+      [&](const dataplane::Punt& punt) {
+        for (const auto& domain : domains_)
+          if (domain->has_port(punt.port)) domain->punt(punt.port, punt.frame, punt.copy, now);
+      },
+      kPuntsPerTurn);
+  if (count > 0) {
+    last_punt_ = now;
+    for (const auto& domain : domains_) domain->flush();
+    arm_tick();
+  }
+}
+
+void App::arm_drain(bool busy) {
+  if (!fast_path_) return;
+  drain_timer_.expires_after(busy ? kDrainBusy : kDrainIdle);
+  drain_timer_.async_wait([this](const boost::system::error_code& error) {
+    if (error) return;
+    drain();
+    arm_drain(net::Clock::now() - last_punt_ < kBusyFor);
+  });
+}
+
+void App::arm_tick() {
+  net::TimePoint next = net::kNever;
+  for (const auto& domain : domains_) next = std::min(next, domain->deadline());
+  if (next == net::kNever) {
+    tick_timer_.cancel();
+    return;
+  }
+  if (tick_timer_.expiry() == next) return;
+  tick_timer_.expires_at(next);
+  tick_timer_.async_wait([this](const boost::system::error_code& error) {
+    if (error) return;
+    const auto now = net::Clock::now();
+    for (const auto& domain : domains_) domain->tick(now);
+    tick_timer_.expires_at(net::TimePoint::min());
+    arm_tick();
+  });
+}
+
+void App::arm_reconcile(net::Duration delay) {
+  const auto at = net::Clock::now() + delay;
+  if (delay != kReconcileEvery && reconcile_timer_.expiry() <= at) return;
+  reconcile_timer_.expires_at(at);
+  reconcile_timer_.async_wait([this](const boost::system::error_code& error) {
+    if (error) return;
+    ++reconciliations_;
+    const auto now = net::Clock::now();
+    if (auto links = kernel_->links())
+      for (const auto& domain : domains_)
+        for (const auto& link : *links)
+          if (domain->wants_interface(link.name) || domain->has_port(link.index))
+            domain->link_changed(link, now);
+    for (const auto& domain : domains_) domain->reconcile(now);
+    arm_tick();
+    arm_reconcile(kReconcileEvery);
+  });
+}
+
+// --- reload
+// ----------------------------------------------------------------------------------------
+
+namespace {
+
+// What can't change under a running daemon, or nothing.
+std::string needs_restart(const config::NodeSettings& before, const config::NodeSettings& after) {
+  if (before.vtep != after.vtep) return "vtep";
+  if (before.pin_directory != after.pin_directory) return "pin-directory";
+  if (before.control_socket != after.control_socket) return "control.socket";
+  if (before.metrics_listen != after.metrics_listen) return "metrics.listen";
+  if (before.domains.empty() != after.domains.empty())
+    return "broadcast-domains (first or last one)";
+  if (any_ebpf(before) != any_ebpf(after)) return "broadcast-domains[].responder";
+  for (const auto& old : before.domains)
+    for (const auto& fresh : after.domains)
+      if (old.name == fresh.name &&
+          (old.links != fresh.links || old.evpn != fresh.evpn || old.responder != fresh.responder))
+        return "broadcast-domains[" + old.name + "]: devices, VNI, EVPN settings or responder";
+  return "";
+}
+
+}  // namespace
+
+std::expected<std::string, std::string> App::reload() {
+  auto loaded = config::load(settings_file_);
+  if (!loaded) {
+    std::string text;
+    for (const auto& error : loaded.error()) text += to_string(error) + "\n";
+    return std::unexpected(text + "nothing was changed");
+  }
+  config::NodeSettings fresh = std::move(loaded->settings);
+  if (const auto what = needs_restart(settings_, fresh); !what.empty())
+    return std::unexpected(
+        fmt::format("{}: {} can't be changed while running; restart the daemon (the data path "
+                    "stays); nothing was changed",
+                    settings_file_, what));
+  if (auto changed = speaker_->reconfigure(fresh.bgp); !changed)
+    return std::unexpected(changed.error().what + "; nothing was changed");
+  const auto now = net::Clock::now();
+  std::string text;
+  settings_ = fresh;
+  for (std::size_t i = domains_.size(); i-- > 0;) {
+    const auto& name = domains_[i]->settings().name;
+    const auto found = std::ranges::find(fresh.domains, name, &config::BroadcastDomain::name);
+    if (found == fresh.domains.end()) {
+      text += "removed broadcast domain " + name + "\n";
+      remove_domain(i);
+    } else {
+      domains_[i]->apply(*found, fresh.policies, now);
+    }
+  }
+  for (const auto& domain : fresh.domains) {
+    if (std::ranges::any_of(domains_,
+                            [&](const auto& d) { return d->settings().name == domain.name; }))
+      continue;
+    Domain* added = add_domain(domain);
+    if (auto begun = added->start(now); !begun) {
+      text += begun.error() + "\n";
+      domains_.pop_back();
+      continue;
+    }
+    replay_routes(*added);
+    if (converged_) added->converged(now);
+    text += "added broadcast domain " + domain.name + "\n";
+  }
+  for (const auto& warning : loaded->warnings) text += "warning: " + to_string(warning) + "\n";
+  arm_tick();
+  log_.logger().info("{}: settings reloaded", settings_.name);
+  return text + "settings applied";
+}
+
+void App::remove_domain(std::size_t index) {
+  Domain& domain = *domains_[index];
+  domain.withdraw_all(net::Clock::now());
+  if (auto removed = kernel_->teardown(domain.settings().links); !removed)
+    log_.logger().error("{}", removed.error().what);
+  domains_.erase(domains_.begin() + static_cast<std::ptrdiff_t>(index));
+  drop_stale_ports();
+}
+
+// --- teardown
+// --------------------------------------------------------------------------------------
+
+void App::remove_data_path(const config::NodeSettings& settings, dataplane::Kernel& kernel,
+                           std::vector<std::string>& problems) {
+  for (const auto& domain : settings.domains)
+    if (auto removed = kernel.teardown(domain.links); !removed)
+      problems.push_back(removed.error().what);
+  if (any_ebpf(settings))
+    if (auto removed = dataplane::FastPath::teardown(settings.pin_directory); !removed)
+      problems.push_back(removed.error().what);
+}
+
+void App::teardown(std::function<void(std::string)> done) {
+  if (std::exchange(stopping_, true)) {
+    done("already stopping");
+    return;
+  }
+  log_.logger().info("{}: teardown asked for: removing the data path", settings_.name);
+  speaker_->stop(false, "teardown", [this, done = std::move(done)] {
+    std::vector<std::string> problems;
+    drain_timer_.cancel();
+    reconcile_timer_.cancel();
+    tick_timer_.cancel();
+    domains_.clear();
+    fast_path_.reset();
+    if (kernel_) remove_data_path(settings_, *kernel_, problems);
+    std::string text;
+    for (const auto& problem : problems) text += problem + "\n";
+    done(text.empty() ? "data path removed" : text);
+    // The answer goes out before the loop ends.
+    auto last = std::make_shared<boost::asio::steady_timer>(io_, 50ms);
+    last->async_wait([this, last](const boost::system::error_code&) { finish(); });
+  });
+}
+
+std::expected<void, std::string> App::teardown_offline(const config::NodeSettings& settings) {
+  boost::asio::io_context io;
+  auto kernel = dataplane::open_kernel(io);
+  if (!kernel) return std::unexpected(kernel.error().what);
+  std::vector<std::string> problems;
+  remove_data_path(settings, **kernel, problems);
+  std::string text;
+  for (const auto& problem : problems) text += problem + "\n";
+  if (!text.empty()) return std::unexpected(text);
+  return {};
+}
+
+}  // namespace peerland

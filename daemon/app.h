@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The daemon: owns everything, and is the only place where the modules meet.
+//
+//   Speaker --best routes--> App --by route--> Domain --actions--> Kernel, FastPath, Speaker
+//   Kernel, FastPath (ring buffer) --events--> App --by port--> Domain
+//
+// One thread. Timers: the ring buffer every 1 to 5 ms, the domains' deadlines, a full
+// reconciliation every 30 s and 50 ms after lost kernel events.
+#pragma once
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bgp/io/speaker.h"
+#include "config/settings.h"
+#include "daemon/domain.h"
+#include "daemon/log.h"
+#include "dataplane/fast_path.h"
+#include "dataplane/kernel.h"
+#include "dataplane/packet_io.h"
+
+namespace peerland {
+
+class ControlServer;
+class MetricsServer;
+
+class App {
+ public:
+  App(boost::asio::io_context& io, config::NodeSettings settings, std::string settings_file);
+  ~App();
+  App(const App&) = delete;
+  App& operator=(const App&) = delete;
+
+  [[nodiscard]] std::expected<void, std::string> start();
+  // Ends the daemon; the data path stays as it is. Neighbors with graceful restart keep our routes.
+  void stop();
+  // Reads the settings file again; on any error nothing changes and the text says what is wrong.
+  [[nodiscard]] std::expected<std::string, std::string> reload();
+  // Says goodbye to the neighbors, removes the data path, ends the daemon.
+  void teardown(std::function<void(std::string)> done);
+  // The same without a running daemon: devices, entries, programs and pins of these settings.
+  [[nodiscard]] static std::expected<void, std::string> teardown_offline(
+      const config::NodeSettings& settings);
+
+  // --- views
+  [[nodiscard]] const config::NodeSettings& settings() const { return settings_; }
+  [[nodiscard]] const bgp::io::Speaker& speaker() const { return *speaker_; }
+  [[nodiscard]] const std::vector<std::unique_ptr<Domain>>& domains() const { return domains_; }
+  [[nodiscard]] const dataplane::FastPath* fast_path() const { return fast_path_.get(); }
+  [[nodiscard]] const dataplane::PacketSender* sender() const { return sender_.get(); }
+  [[nodiscard]] net::TimePoint started() const { return started_; }
+  [[nodiscard]] bool converged() const { return converged_; }
+  [[nodiscard]] uint64_t events_lost() const { return events_lost_; }
+  [[nodiscard]] uint64_t reconciliations() const { return reconciliations_; }
+  [[nodiscard]] uint64_t undecodable_routes() const { return undecodable_routes_; }
+
+ private:
+  [[nodiscard]] std::expected<void, std::string> start_data_path();
+  Domain* add_domain(const config::BroadcastDomain& settings);
+  void remove_domain(std::size_t index);
+  void drop_stale_ports();
+  void kernel_event(const dataplane::KernelEvent& event);
+  void routes_changed(const std::vector<bgp::RibChange>& changes);
+  void replay_routes(Domain& domain);
+  void converge();
+  void drain();
+  void arm_drain(bool busy);
+  void arm_tick();
+  void arm_reconcile(net::Duration delay);
+  void finish();
+  static void remove_data_path(const config::NodeSettings& settings, dataplane::Kernel& kernel,
+                               std::vector<std::string>& problems);
+
+  boost::asio::io_context& io_;
+  config::NodeSettings settings_;
+  std::string settings_file_;
+  EventLog log_;
+  net::TimePoint started_;
+  std::unique_ptr<bgp::io::Speaker> speaker_;
+  std::unique_ptr<dataplane::Kernel> kernel_;
+  std::unique_ptr<dataplane::FastPath> fast_path_;
+  std::unique_ptr<dataplane::PacketSender> sender_;
+  dataplane::SoftPolicy soft_policy_;
+  std::vector<std::unique_ptr<Domain>> domains_;
+  std::unique_ptr<ControlServer> control_;
+  std::unique_ptr<MetricsServer> metrics_;
+  boost::asio::steady_timer drain_timer_, tick_timer_, reconcile_timer_;
+  net::TimePoint last_punt_{};
+  bool converged_ = false;
+  bool stopping_ = false;
+  uint64_t events_lost_ = 0, reconciliations_ = 0, undecodable_routes_ = 0;
+};
+
+}  // namespace peerland

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The control socket: a Unix stream socket. One request a connection, one line of JSON each way:
+// {"command":"show","what":"routes","arguments":{...}} -> the document, or {"error":"..."}.
+#pragma once
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <cstddef>
+#include <expected>
+#include <string>
+
+namespace peerland {
+
+class App;
+
+class ControlServer {
+ public:
+  ControlServer(boost::asio::io_context& io, App& app);
+  ~ControlServer();
+  // Mode 0660. A socket file that nobody listens on is replaced; one in use is an error.
+  [[nodiscard]] std::expected<void, std::string> open(const std::string& path);
+
+ private:
+  struct Connection;
+  void accept();
+  boost::asio::io_context& io_;
+  App& app_;
+  boost::asio::local::stream_protocol::acceptor acceptor_;
+  std::string path_;
+  std::size_t open_ = 0;
+};
+
+}  // namespace peerland

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// One broadcast domain of a PE: where MAC-VRF, proxy ARP/ND responder, kernel and eBPF data path
+// meet. Events go in; every action that the modules return is carried out here, and nowhere else.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <expected>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bgp/io/speaker.h"
+#include "config/settings.h"
+#include "daemon/log.h"
+#include "dataplane/fast_path.h"
+#include "dataplane/kernel.h"
+#include "dataplane/packet_io.h"
+#include "evpn/mac_vrf.h"
+#include "net/time.h"
+#include "proxyarp/responder.h"
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace peerland {
+
+// What a domain works with; all outlive it. fast_path is null in a PE without eBPF domains.
+struct Services {
+  boost::asio::io_context& io;
+  bgp::io::Speaker& speaker;
+  dataplane::Kernel& kernel;
+  dataplane::FastPath* fast_path;
+  dataplane::PacketSender& sender;
+  dataplane::SoftPolicy& soft_policy;
+  EventLog& log;
+};
+
+// A member port as it is now.
+struct PortState {
+  dataplane::MemberPort settings;
+  net::IfIndex index;  // 0: the interface does not exist
+  bool attached = false;
+  bool up = false;
+  net::TimePoint since{};
+  uint64_t flaps = 0;
+  std::string problem;  // why it is not attached
+  std::array<uint64_t, static_cast<std::size_t>(proxyarp::Verdict::Count)> verdicts{};
+  std::unique_ptr<dataplane::PcapCapture> capture;
+};
+
+struct DomainCounters {
+  uint64_t repairs = 0;        // kernel entries put right by a reconciliation
+  uint64_t kernel_errors = 0;  // requests that the kernel refused
+  uint64_t duplicate_macs = 0, sticky_violations = 0, duplicate_ips = 0, spoofed = 0, not_owner = 0;
+};
+
+class Domain {
+ public:
+  using Policies = std::map<std::string, dataplane::BumPolicy>;
+  Domain(const config::BroadcastDomain& settings, const Policies& policies, Services services);
+  ~Domain();
+  Domain(const Domain&) = delete;
+  Domain& operator=(const Domain&) = delete;
+
+  // Makes or adopts the devices, attaches the ports that exist, originates the type 3 route.
+  [[nodiscard]] std::expected<void, std::string> start(net::TimePoint now);
+  // New settings of the same domain (same VNI and devices); what did not change is not touched.
+  void apply(const config::BroadcastDomain& settings, const Policies& policies, net::TimePoint now);
+  // Withdraws everything and leaves the kernel's state as it is (the caller tears it down).
+  void withdraw_all(net::TimePoint now);
+
+  void link_changed(const dataplane::LinkChanged& event, net::TimePoint now);
+  void fdb_learned(net::IfIndex port, net::MacAddress mac, net::TimePoint now);
+  void fdb_gone(net::IfIndex port, net::MacAddress mac, net::TimePoint now);
+  void remote_route(const evpn::Route& route, const bgp::AttributesPtr& attributes,
+                    net::TimePoint now);
+  void punt(net::IfIndex port, std::span<const uint8_t> frame, bool copy, net::TimePoint now);
+  // Carries out what was collected; call at the end of each batch of events.
+  void flush();
+  // Everybody has told us what there is: what an earlier run left and nobody announced again goes.
+  void converged(net::TimePoint now);
+  // Compares the kernel with what it should hold and repairs the difference.
+  void reconcile(net::TimePoint now);
+  void tick(net::TimePoint now);
+  [[nodiscard]] net::TimePoint deadline() const;
+
+  // True for the domain's member ports and its VXLAN device.
+  [[nodiscard]] bool has_port(net::IfIndex port) const;
+  [[nodiscard]] bool wants_interface(const std::string& name) const;
+
+  // --- views
+  [[nodiscard]] const config::BroadcastDomain& settings() const { return settings_; }
+  [[nodiscard]] const evpn::MacVrf& vrf() const { return vrf_; }
+  [[nodiscard]] const proxyarp::Responder& responder() const { return responder_; }
+  [[nodiscard]] const std::map<std::string, PortState>& ports() const { return ports_; }
+  [[nodiscard]] const DomainCounters& counters() const { return counters_; }
+  [[nodiscard]] net::IfIndex vxlan() const { return devices_.vxlan; }
+  [[nodiscard]] std::string port_name(net::IfIndex port) const;  // "m1", "vx100" or "#7"
+  [[nodiscard]] const PortState* find_port(net::IfIndex port) const;
+  [[nodiscard]] std::vector<dataplane::Counter> frame_counters(net::IfIndex port) const;
+
+ private:
+  bool uses_ebpf() const { return settings_.responder == dataplane::ResponderKind::Ebpf; }
+  PortState* port_by_index(net::IfIndex port);
+  dataplane::PortConfig port_config(const PortState& port) const;
+  dataplane::PortConfig core_config() const;
+  bool configure_core(std::string& problem);
+  void attach(PortState& port, net::TimePoint now);
+  void set_up(PortState& port, bool up, net::TimePoint now);
+  void provision(const PortState& port, net::TimePoint now);
+  void seen(PortState& port, net::MacAddress mac, bool by_bridge, net::TimePoint now);
+  void soft_frame(net::IfIndex port, std::span<const uint8_t> frame, net::TimePoint now);
+  void adopt_learned(net::TimePoint now);
+
+  void run(std::vector<evpn::Action>&& actions, net::TimePoint now);
+  void run(std::vector<proxyarp::Action>&& actions, net::TimePoint now);
+  void place(const evpn::MacPlaced& placed, net::TimePoint now);
+  void transmit(net::IfIndex port, std::span<const uint8_t> frame, net::TimePoint now);
+  void flood(const proxyarp::Flood& flood, net::TimePoint now);
+  void alarm(const evpn::Alarm& alarm);
+  void alarm(const proxyarp::Alarm& alarm);
+  std::string place_text(const evpn::MacPlace& place) const;
+  std::string port_text(net::IfIndex port) const;  // "m1 (AS64501 Alpha Net)"
+  template <class Result>
+  bool check(const Result& result);
+
+  config::BroadcastDomain settings_;
+  Policies policies_;
+  Services services_;
+  evpn::MacVrf vrf_;
+  proxyarp::Responder responder_;
+  dataplane::BridgeDomain devices_;
+  std::map<std::string, PortState> ports_;          // by interface name
+  std::map<net::IfIndex, std::string> port_names_;  // of the existing ones
+  std::vector<dataplane::RemoteMac> pending_macs_;
+  std::set<net::IpAddress> core_flood_;  // mirror of the flood list
+  std::unique_ptr<dataplane::PcapCapture> core_capture_;
+  DomainCounters counters_;
+  bool converged_ = false;
+  bool started_ = false;
+};
+
+}  // namespace peerland

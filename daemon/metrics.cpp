@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Families are collected fresh for each scrape from the same views that the CLI shows; nothing is
+// registered, so that a port or neighbor that is gone leaves no series behind.
+#include "daemon/metrics.h"
+
+#include <fmt/format.h>
+#include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
+
+#include <array>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "daemon/app.h"
+
+#ifndef PEERLAN_VERSION
+#define PEERLAN_VERSION "unknown"
+#endif
+
+namespace peerland {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+
+constexpr std::size_t kMaxScrapers = 16;
+constexpr std::size_t kMaxRequest = 8192;
+
+using Labels = std::vector<std::pair<std::string, std::string>>;
+
+class Collector {
+ public:
+  void counter(const char* name, const char* help, Labels labels, double value) {
+    metric(name, help, prometheus::MetricType::Counter, std::move(labels)).counter.value = value;
+  }
+  void gauge(const char* name, const char* help, Labels labels, double value) {
+    metric(name, help, prometheus::MetricType::Gauge, std::move(labels)).gauge.value = value;
+  }
+  std::vector<prometheus::MetricFamily> take() { return std::move(families_); }
+
+ private:
+  prometheus::ClientMetric& metric(const char* name, const char* help, prometheus::MetricType type,
+                                   Labels labels) {
+    const auto [found, fresh] = index_.try_emplace(name, families_.size());
+    if (fresh) families_.push_back({name, help, type, {}});
+    auto& list = families_[found->second].metric;
+    list.emplace_back();
+    for (auto& [key, value] : labels)
+      list.back().label.push_back({std::move(key), std::move(value)});
+    return list.back();
+  }
+  std::map<std::string, std::size_t> index_;
+  std::vector<prometheus::MetricFamily> families_;
+};
+
+double number(uint64_t value) { return static_cast<double>(value); }
+
+void collect_neighbors(const App& app, Collector& out) {
+  for (const auto& n : app.speaker().neighbors()) {
+    const Labels peer{{"neighbor", to_string(n.settings.address)},
+                      {"description", n.settings.description}};
+    out.gauge("peerlan_bgp_session_established", "1 when the BGP session is Established", peer,
+              n.state == "Established" ? 1 : 0);
+    out.gauge("peerlan_bgp_session_state_seconds", "Seconds in the present state", peer,
+              static_cast<double>(n.since.count()));
+    const auto messages = [&](const char* direction, const char* kind, uint64_t value) {
+      Labels labels = peer;
+      labels.emplace_back("direction", direction);
+      labels.emplace_back("type", kind);
+      out.counter("peerlan_bgp_messages_total",
+                  "BGP messages by direction; type all includes update", std::move(labels),
+                  number(value));
+    };
+    messages("in", "all", n.messages_in);
+    messages("out", "all", n.messages_out);
+    messages("in", "update", n.updates_in);
+    messages("out", "update", n.updates_out);
+    out.gauge("peerlan_bgp_routes_received", "Routes in the neighbor's Adj-RIB-In", peer,
+              number(n.counts.received));
+    out.gauge("peerlan_bgp_routes_stale", "Of these, kept over a restart (RFC 4724)", peer,
+              number(n.counts.stale));
+    out.gauge("peerlan_bgp_routes_advertised", "Routes the neighbor has from us", peer,
+              number(n.counts.advertised));
+    out.gauge("peerlan_bgp_queued", "Changes that wait to be sent", peer, number(n.counts.queued));
+    out.counter("peerlan_bgp_session_drops_total", "Established sessions that ended", peer,
+                number(n.dropped_count));
+    const auto errors = [&](const char* outcome, uint64_t value) {
+      Labels labels = peer;
+      labels.emplace_back("outcome", outcome);
+      out.counter("peerlan_bgp_update_errors_total",
+                  "Errors in UPDATE messages by RFC 7606 outcome", std::move(labels),
+                  number(value));
+    };
+    errors("attribute-discard", n.attributes_discarded);
+    errors("treat-as-withdraw", n.treated_as_withdraw);
+    errors("nlri-discard", n.nlri_discarded);
+  }
+}
+
+void collect_frames(const Domain& domain, const std::string& port, net::IfIndex index,
+                    Collector& out) {
+  if (index.value == 0) return;
+  for (const auto& c : domain.frame_counters(index)) {
+    const Labels labels{{"domain", domain.settings().name},
+                        {"port", port},
+                        {"direction", dataplane::to_string(c.direction)},
+                        {"class", c.bum_class},
+                        {"reason", c.reason},
+                        {"verdict", c.dropped ? "dropped" : "passed"}};
+    out.counter("peerlan_port_frames_total",
+                "Frames that the BUM policy looked at, by class and reason", labels,
+                number(c.packets));
+    out.counter("peerlan_port_bytes_total", "Their octets, without FCS", labels, number(c.bytes));
+  }
+}
+
+void collect_domain(const Domain& domain, Collector& out) {
+  const Labels name{{"domain", domain.settings().name},
+                    {"vni", fmt::to_string(domain.settings().evpn.vni.value)}};
+  const auto with = [&](const char* key, const char* value) {
+    Labels labels = name;
+    labels.emplace_back(key, value);
+    return labels;
+  };
+  uint64_t local = 0, remote = 0;
+  domain.vrf().for_each_mac([&](const evpn::MacView& mac) {
+    if (std::holds_alternative<evpn::AtPort>(mac.place)) ++local;
+    if (std::holds_alternative<evpn::AtVtep>(mac.place)) ++remote;
+  });
+  out.gauge("peerlan_evpn_macs", "MAC addresses by place", with("where", "local"), number(local));
+  out.gauge("peerlan_evpn_macs", "MAC addresses by place", with("where", "remote"), number(remote));
+  out.gauge("peerlan_evpn_remote_vteps", "Remote PEs in the flood list", name,
+            number(domain.vrf().flood_list().size()));
+  std::map<std::string, uint64_t> kinds;
+  domain.responder().for_each_binding(
+      [&](const proxyarp::BindingView& view) { ++kinds[proxyarp::to_string(view.kind)]; });
+  for (const auto& [kind, count] : kinds)
+    out.gauge("peerlan_bindings", "Proxy ARP/ND bindings by kind", with("kind", kind.c_str()),
+              number(count));
+  const auto& verdicts = domain.responder().counters();
+  for (std::size_t i = 0; i < verdicts.size(); ++i)
+    out.counter("peerlan_responder_frames_total",
+                "ARP and ND frames that reached the responder, by verdict",
+                with("verdict", proxyarp::to_string(static_cast<proxyarp::Verdict>(i))),
+                number(verdicts[i]));
+  const auto& counters = domain.counters();
+  out.counter("peerlan_kernel_repairs_total", "Kernel entries put right by reconciliation", name,
+              number(counters.repairs));
+  out.counter("peerlan_kernel_errors_total", "Requests that the kernel refused", name,
+              number(counters.kernel_errors));
+  const auto alarms = [&](const char* kind, uint64_t value) {
+    out.counter("peerlan_alarms_total", "Alarms by kind", with("kind", kind), number(value));
+  };
+  alarms("duplicate-mac", counters.duplicate_macs);
+  alarms("provisioned-mac-elsewhere", counters.sticky_violations);
+  alarms("duplicate-ip", counters.duplicate_ips);
+  alarms("spoofed-sender", counters.spoofed);
+  alarms("not-owner", counters.not_owner);
+  for (const auto& [port, state] : domain.ports()) {
+    const Labels labels{{"domain", domain.settings().name},
+                        {"port", port},
+                        {"member_as", fmt::to_string(state.settings.member_as.value)},
+                        {"member", state.settings.member_name}};
+    out.gauge("peerlan_port_up", "1 when the member port is attached and up", labels,
+              state.up ? 1 : 0);
+    out.counter("peerlan_port_flaps_total", "Times the member port went down", labels,
+                number(state.flaps));
+    collect_frames(domain, port, state.index, out);
+  }
+  collect_frames(domain, domain.settings().links.vxlan, domain.vxlan(), out);
+}
+
+}  // namespace
+
+std::string metrics_text(const App& app) {
+  Collector out;
+  out.gauge("peerlan_build_info", "1; the version is a label", {{"version", PEERLAN_VERSION}}, 1);
+  out.gauge("peerlan_uptime_seconds", "Seconds since the daemon started", {},
+            std::chrono::duration<double>(net::Clock::now() - app.started()).count());
+  out.gauge("peerlan_bgp_routes", "Routes (keys) in the RIB", {},
+            number(app.speaker().rib().route_count()));
+  out.gauge("peerlan_bgp_paths", "Paths in the RIB", {}, number(app.speaker().rib().path_count()));
+  out.counter("peerlan_kernel_events_lost_total", "Times netlink events were lost", {},
+              number(app.events_lost()));
+  out.counter("peerlan_reconciliations_total", "Full comparisons with the kernel", {},
+              number(app.reconciliations()));
+  if (app.fast_path() != nullptr)
+    out.counter("peerlan_punts_lost_total", "Punts that found the ring buffer full", {},
+                number(app.fast_path()->punts_lost()));
+  collect_neighbors(app, out);
+  for (const auto& domain : app.domains()) collect_domain(*domain, out);
+  return prometheus::TextSerializer().Serialize(out.take());
+}
+
+struct MetricsServer::Session : std::enable_shared_from_this<Session> {
+  Session(MetricsServer& owner, asio::ip::tcp::socket socket)
+      : server(owner), stream(std::move(socket)) {
+    parser.header_limit(kMaxRequest);
+    parser.body_limit(kMaxRequest);
+    ++server.open_;
+  }
+  ~Session() { --server.open_; }
+
+  void start() {
+    stream.expires_after(std::chrono::seconds(30));
+    http::async_read(stream, buffer, parser,
+                     [self = shared_from_this()](const beast::error_code& error, std::size_t) {
+                       if (!error) self->answer();
+                     });
+  }
+
+  void answer() {
+    const auto& request = parser.get();
+    response.version(request.version());
+    response.keep_alive(false);
+    response.set(http::field::server, "peerland");
+    response.set(http::field::content_type, "text/plain; charset=utf-8");
+    if (request.method() != http::verb::get && request.method() != http::verb::head) {
+      response.result(http::status::method_not_allowed);
+      response.set(http::field::allow, "GET, HEAD");
+    } else if (request.target() != "/metrics") {
+      response.result(http::status::not_found);
+      response.body() = "try /metrics\n";
+    } else {
+      response.result(http::status::ok);
+      response.set(http::field::content_type, "text/plain; version=0.0.4; charset=utf-8");
+      response.body() = metrics_text(server.app_);
+    }
+    response.prepare_payload();
+    if (request.method() == http::verb::head) response.body().clear();
+    http::async_write(
+        stream, response, [self = shared_from_this()](const beast::error_code&, std::size_t) {
+          beast::error_code ignored;
+          self->stream.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+        });
+  }
+
+  MetricsServer& server;
+  beast::tcp_stream stream;
+  beast::flat_buffer buffer{kMaxRequest * 2};
+  http::request_parser<http::string_body> parser;
+  http::response<http::string_body> response;
+};
+
+MetricsServer::MetricsServer(asio::io_context& io, const App& app)
+    : io_(io), app_(app), acceptor_(io) {}
+
+std::expected<void, std::string> MetricsServer::open(const net::IpAddress& address, uint16_t port) {
+  boost::system::error_code error;
+  const asio::ip::tcp::endpoint endpoint(asio::ip::make_address(to_string(address)), port);
+  const auto failed = [&] {
+    return std::unexpected(fmt::format("metrics: listen on {} port {}: {}", to_string(address),
+                                       port, error.message()));
+  };
+  acceptor_.open(endpoint.protocol(), error);
+  if (error) return failed();
+  acceptor_.set_option(asio::socket_base::reuse_address(true), error);
+  acceptor_.bind(endpoint, error);
+  if (error) return failed();
+  acceptor_.listen(16, error);
+  if (error) return failed();
+  accept();
+  return {};
+}
+
+void MetricsServer::accept() {
+  acceptor_.async_accept(
+      [this](const boost::system::error_code& error, asio::ip::tcp::socket socket) {
+        if (error == asio::error::operation_aborted) return;
+        if (!error && open_ < kMaxScrapers)
+          std::make_shared<Session>(*this, std::move(socket))->start();
+        accept();
+      });
+}
+
+}  // namespace peerland

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// What the eBPF programs and user space share: reasons, classes, and the maps' keys and values.
+// Plain C. Change PL_ABI_VERSION with every change of a layout or of an enumerator's number: pinned
+// maps of another version are not reused.
+#pragma once
+#include <linux/types.h>
+
+#define PL_INLINE static inline __attribute__((always_inline, unused))
+#ifdef __clang__
+#define PL_LOOP _Pragma("clang loop unroll(disable)")
+#else
+#define PL_LOOP
+#endif
+
+enum {
+  PL_ABI_VERSION = 1,
+  PL_BINDING_VERSION = 1,  // of the keys and values of bind4, bind6 and macs alone
+
+  PL_MAX_PORTS = 1024,
+  PL_MAX_CONFIGS = 2 * PL_MAX_PORTS,  // an update goes to a free slot, then the port points there
+  PL_MAX_MACS = 64,
+  PL_MAX_ETHERTYPES = 8,
+  PL_MAX_DROPS = 32768,  // (port, direction, class, reason) that ever dropped something
+
+  PL_PUNT_FRAME = 504,  // longest frame that is punted; the record has 512 octets
+  PL_PUNT_RECORD = 512,
+};
+
+// X(enumerator, name, may be switched off by a policy's `allow`, explanation)
+#define PL_DROP_REASONS(X)                                                                  \
+  X(VLAN_TAG, "vlan-tag", 1, "802.1Q or 802.1ad tag")                                       \
+  X(STP, "stp", 1, "spanning tree BPDU (01:80:c2:00:00:00 or :08)")                         \
+  X(PAUSE, "pause", 1, "MAC control, IEEE 802.3 pause (01:80:c2:00:00:01, 0x8808)")         \
+  X(LACP, "lacp", 1, "slow protocols: LACP, OAM (01:80:c2:00:00:02, 0x8809)")               \
+  X(DOT1X, "dot1x", 1, "802.1X port access (01:80:c2:00:00:03, 0x888e)")                    \
+  X(LLDP, "lldp", 1, "LLDP (01:80:c2:00:00:0e, 0x88cc)")                                    \
+  X(LINK_LOCAL_GROUP, "link-local-group", 1, "other group of 01:80:c2:00:00:00 to :0f")     \
+  X(MVRP, "mvrp", 1, "GARP, MVRP and MMRP (01:80:c2:00:00:20 to :2f)")                      \
+  X(PVST, "pvst", 1, "per-VLAN spanning tree (01:00:0c:cc:cc:cd)")                          \
+  X(CDP, "cdp", 1, "CDP, VTP, DTP, UDLD (01:00:0c:cc:cc:cc)")                               \
+  X(ISL, "isl", 1, "inter-switch link (01:00:0c:00:00:00)")                                 \
+  X(EDP, "edp", 1, "Extreme discovery and its kin (00:e0:2b:00:00:0x)")                     \
+  X(ISIS, "is-is", 1, "IS-IS")                                                              \
+  X(MIKROTIK, "mikrotik", 1, "RouterOS layer 2 protocols (0x88bf)")                         \
+  X(LOOP_TEST, "loop-test", 1, "configuration test and keepalive frames (0x9000)")          \
+  X(ETHERTYPE, "ethertype", 0, "EtherType that the policy does not list, or LLC")           \
+  X(SOURCE_INVALID, "source-invalid", 0, "source MAC is zero or a group")                   \
+  X(SOURCE_MAC, "source-mac", 0, "source MAC is not provisioned on the port")               \
+  X(MALFORMED, "malformed", 0, "cut off or impossible headers, or too long for what it is") \
+  X(HEADER_CHAIN, "header-chain", 1,                                                        \
+    "IPv6 extension headers cut off, too many, or ND in fragments (RFC 6980, 7112)")        \
+  X(RA, "ra", 1, "router advertisement")                                                    \
+  X(RS, "rs", 1, "router solicitation")                                                     \
+  X(REDIRECT, "redirect", 1, "ICMP or ICMPv6 redirect")                                     \
+  X(DHCP, "dhcp", 1, "DHCP and BOOTP to a group")                                           \
+  X(DHCPV6, "dhcpv6", 1, "DHCPv6 to a group")                                               \
+  X(IGMP, "igmp", 1, "IGMP, DVMRP")                                                         \
+  X(MLD, "mld", 1, "MLD and multicast router discovery")                                    \
+  X(MDNS, "mdns", 1, "multicast DNS")                                                       \
+  X(SSDP, "ssdp", 1, "SSDP, UPnP discovery")                                                \
+  X(LLMNR, "llmnr", 1, "link-local multicast name resolution")                              \
+  X(NETBIOS, "netbios", 1, "NetBIOS over UDP to a group")                                   \
+  X(OSPF, "ospf", 1, "OSPF to a group")                                                     \
+  X(EIGRP, "eigrp", 1, "EIGRP and IGRP to a group")                                         \
+  X(RIP, "rip", 1, "RIP and RIPng to a group")                                              \
+  X(PIM, "pim", 1, "PIM to a group")                                                        \
+  X(VRRP, "vrrp", 1, "VRRP and CARP")                                                       \
+  X(HSRP, "hsrp", 1, "HSRP and GLBP")                                                       \
+  X(MNDP, "mndp", 1, "MikroTik neighbor discovery (UDP 5678)")                              \
+  X(LDP, "ldp", 1, "LDP discovery")                                                         \
+  X(IRDP, "irdp", 1, "ICMP router discovery")                                               \
+  X(SAME_PORT, "same-port", 0, "asks for an address behind its own port (RFC 9161, 3.3 b)") \
+  X(OWNER_ASKED, "owner-asked", 0, "asks for its own address")                              \
+  X(SPOOFED_SENDER, "spoofed-sender", 0, "claims an address that is bound to another MAC")  \
+  X(ANSWER_LIMIT, "answer-limit", 0, "over the port's rate of proxy answers")               \
+  X(PUNT_LIMIT, "punt-limit", 0, "over the port's rate of frames to the daemon")            \
+  X(RING_FULL, "ring-full", 0, "the daemon did not fetch its frames in time")               \
+  X(NO_MEMORY, "no-memory", 0, "the kernel could not make the answer")                      \
+  X(ARP_LIMIT, "arp-limit", 0, "over the limit of broadcast ARP")                           \
+  X(ND_LIMIT, "nd-limit", 0, "over the limit of multicast neighbor discovery")              \
+  X(BROADCAST_LIMIT, "broadcast-limit", 0, "over the limit of broadcast")                   \
+  X(MULTICAST_LIMIT, "multicast-limit", 0, "over the limit of multicast")                   \
+  X(UNKNOWN_UNICAST_LIMIT, "unknown-unicast-limit", 0, "over the limit of unknown unicast") \
+  X(ARP, "arp", 0, "broadcast ARP, of which the policy lets nothing pass")                  \
+  X(ND, "nd", 0, "multicast neighbor discovery, of which the policy lets nothing pass")     \
+  X(BROADCAST, "broadcast", 0, "broadcast, of which the policy lets nothing pass")          \
+  X(MULTICAST, "multicast", 0, "multicast, of which the policy lets nothing pass")          \
+  X(UNKNOWN_UNICAST, "unknown-unicast", 0, "unknown unicast, of which the policy lets nothing pass")
+
+// What became of a frame. Less than 64 of them: sets are words of 64 bits.
+enum pl_reason {
+  PL_PASSED,
+  PL_ANSWERED,
+  PL_PUNTED,
+#define PL_X(enumerator, name, switchable, text) PL_##enumerator,
+  PL_DROP_REASONS(PL_X)
+#undef PL_X
+      PL_REASONS,
+  PL_FIRST_DROP = PL_PUNTED + 1,
+};
+
+// The first five have limits and are those of dataplane::BumClass.
+enum pl_class {
+  PL_CLASS_ARP,
+  PL_CLASS_ND,
+  PL_CLASS_BROADCAST,
+  PL_CLASS_MULTICAST,
+  PL_CLASS_UNKNOWN_UNICAST,
+  PL_CLASS_UNICAST,
+  PL_CLASS_CONTROL,  // link-local groups: no limit governs them
+  PL_CLASSES,
+  PL_LIMITED_CLASSES = PL_CLASS_UNKNOWN_UNICAST + 1,
+};
+
+// The two hooks of a device. For the VXLAN device they are decapsulation and encapsulation.
+enum pl_hook { PL_IN, PL_OUT, PL_HOOKS };
+
+// --- limits. GCRA with times in nanoseconds; rates as ns << 16 per frame or octet.
+enum pl_limit_mode { PL_UNLIMITED, PL_LIMITED, PL_NOTHING };
+struct pl_limit {
+  __u32 mode;
+  __u32 zero;
+  __u64 frame_q16, frame_tau;  // 0: no limit in frames
+  __u64 byte_q16, byte_tau;    // 0: no limit in octets
+};
+enum pl_bucket_unit { PL_FRAMES, PL_OCTETS, PL_UNITS };
+
+// --- map "ports": ifindex -> where its state, its counters and its present configuration are
+struct pl_port {
+  __u32 slot;
+  __u32 config;
+} __attribute__((aligned(8)));
+
+// --- map "configs"
+struct pl_config {
+  __u32 ifindex;
+  __u32 vni;
+  __u64 allow;  // bit = reason: switched off
+  __u8 core;    // VXLAN device
+  __u8 proxy;
+  __u8 learn;
+  __u8 enforce_macs;
+  __u16 mac_count;
+  __u16 ethertype_count;
+  __u16 ethertypes[PL_MAX_ETHERTYPES];  // host order
+  struct pl_limit limits[PL_HOOKS][PL_LIMITED_CLASSES];
+  struct pl_limit answers;
+  struct pl_limit punts;
+  __u64 macs[PL_MAX_MACS];  // six octets as in the frame, then two of zero
+};
+
+// --- map "state": what a change of configuration leaves alone
+struct pl_state {
+  __u64 tat[PL_HOOKS][PL_LIMITED_CLASSES][PL_UNITS];  // theoretical arrival times
+  __u64 answers[PL_UNITS];
+  __u64 punts[PL_UNITS];
+  __u64 seen[PL_HOOKS][PL_CLASSES];  // bit = reason: map "drops" has a counter
+};
+
+// --- map "passed": index (slot * PL_HOOKS + hook) * PL_ROWS + row
+enum {
+  PL_ROW_PASSED = 0,               // + class
+  PL_ROW_ANSWERED = PL_CLASSES,    // + PL_CLASS_ARP or PL_CLASS_ND
+  PL_ROW_PUNTED = PL_CLASSES + 2,  // likewise
+  PL_ROWS = 16,
+};
+struct pl_count {
+  __u64 packets, bytes;
+};
+
+// --- map "drops"
+struct pl_drop_key {
+  __u32 ifindex;
+  __u8 hook, cls, reason, zero;
+};
+
+// --- maps "bind4", "bind6"
+struct pl_key4 {
+  __u32 vni;
+  __u8 ip[4];
+};
+struct pl_key6 {
+  __u32 vni;
+  __u8 ip[16];
+};
+enum { PL_ROUTER = 1, PL_OVERRIDE = 2 };
+struct pl_binding {
+  __u8 mac[6];
+  __u8 flags;
+  __u8 zero;
+  __u32 port;   // ifindex; 0: behind another PE
+  __u32 check;  // the address folded to a word: tells an element that was reused while being read
+} __attribute__((aligned(8)));
+
+// --- map "macs"
+struct pl_mac_key {
+  __u32 vni;
+  __u8 mac[6];
+  __u8 zero[2];
+};
+
+// --- ring buffer "punts"
+struct pl_punt {
+  __u32 ifindex;
+  __u16 len;
+  __u8 copy;
+  __u8 zero;
+  __u8 frame[PL_PUNT_FRAME];
+};
+
+// --- map "meta", one entry a version number, so that the pinned map's size tells the version; only
+// the first is used
+struct pl_meta {
+  __u64 netns;  // cookie of the network namespace that the ifindexes belong to
+  __u32 binding_version;
+  __u32 zero;
+};

@@ -1,0 +1,569 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Owns the maps' contents and which port has which slot of them. What outlives the daemon is
+// pinned:
+//     <pins>/maps<n>/...          the maps
+//     <pins>/links/<ifindex>_in   tcx links
+// open() in short: same layout: take the maps, put the new programs in the place of the old ones.
+// Other layout: new maps with the old bindings and MACs; ports go on with the old programs and maps
+// until set_port() brings each over.
+#include "dataplane/fast_path.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <deque>
+#include <filesystem>
+#include <map>
+
+#include "dataplane/bpf_attach.h"
+#include "dataplane/bpf_maps.h"
+#include "dataplane/port_abi.h"
+
+namespace dataplane {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+uint32_t folded(std::span<const uint8_t> ip) {
+  uint32_t out = 0;
+  for (std::size_t i = 0; i + 4 <= ip.size(); i += 4) {
+    uint32_t word = 0;
+    std::memcpy(&word, &ip[i], 4);
+    out ^= word;
+  }
+  return out;
+}
+
+template <class Key>
+Key binding_key(net::Vni vni, const net::IpAddress& ip) {
+  Key key{};
+  key.vni = vni.value;
+  std::ranges::copy(ip.bytes(), key.ip);
+  return key;
+}
+
+pl_mac_key mac_key(net::Vni vni, net::MacAddress mac) {
+  pl_mac_key key{};
+  key.vni = vni.value;
+  std::ranges::copy(mac.bytes(), key.mac);
+  return key;
+}
+
+template <class Key>
+FastBinding from_abi(const Key& key, const pl_binding& value) {
+  return {.vni = net::Vni(key.vni),
+          .ip = *net::IpAddress::from_bytes(key.ip),
+          .mac = net::MacAddress::from_bytes(value.mac),
+          .port = net::IfIndex(value.port),
+          .router = (value.flags & PL_ROUTER) != 0,
+          .override_flag = (value.flags & PL_OVERRIDE) != 0};
+}
+
+template <class Key, class Value>
+void copy_elements(int from, int to) {
+  for_each_element<Key, Value>(from, [&](const Key& key, const Value& value) {
+    bpf_map_update_elem(to, &key, &value, BPF_ANY);
+  });
+}
+
+std::size_t possible_cpus() {
+  static const int cpus = std::max(1, libbpf_num_possible_cpus());
+  return static_cast<std::size_t>(cpus);
+}
+
+std::optional<pl_count> sum_cpus(int map, const void* key) {
+  std::vector<pl_count> values(possible_cpus());
+  if (bpf_map_lookup_elem(map, key, values.data()) != 0) return std::nullopt;
+  pl_count sum{};
+  for (const auto& value : values) {
+    sum.packets += value.packets;
+    sum.bytes += value.bytes;
+  }
+  return sum;
+}
+
+uint32_t row_index(uint32_t slot, int hook, uint32_t row) {
+  return (slot * PL_HOOKS + static_cast<uint32_t>(hook)) * PL_ROWS + row;
+}
+
+// What a row of the map "passed" counts.
+struct RowMeaning {
+  unsigned cls, reason;
+};
+std::optional<RowMeaning> row_meaning(uint32_t row) {
+  if (row < PL_ROW_ANSWERED) return RowMeaning{row - PL_ROW_PASSED, PL_PASSED};
+  if (row < PL_ROW_PUNTED) return RowMeaning{row - PL_ROW_ANSWERED, PL_ANSWERED};
+  if (row < PL_ROW_PUNTED + 2) return RowMeaning{row - PL_ROW_PUNTED, PL_PUNTED};
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string default_object_file() {
+  std::error_code ignored;
+  return fs::exists(PEERLAN_BPF_OBJECT, ignored) ? PEERLAN_BPF_OBJECT : PEERLAN_BPF_INSTALLED;
+}
+
+struct FastPath::Impl {
+  struct Port {
+    pl_port where{};
+    PortKind kind = PortKind::Member;
+  };
+
+  explicit Impl(const std::string& folder) : attachments(folder + "/links") {}
+  ~Impl() { ring_buffer__free(ring); }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  Fd lock;
+  Attachments attachments;
+  AttachMode mode = AttachMode::Tcx;
+  std::unique_ptr<BpfMaps> maps;
+  ring_buffer* ring = nullptr;
+  std::map<net::IfIndex, Port> ports;
+  // Attached, but with the programs and maps of another layout; till set_port().
+  std::vector<net::IfIndex> legacy;
+  std::deque<uint32_t> free_slots, free_configs;
+
+  const std::function<void(const Punt&)>* handler = nullptr;
+  std::size_t drained = 0, drain_max = 0;
+
+  FastPathResult<void> start(const FastPathOptions& options);
+  FastPathResult<void> take_over(const std::string& old_set, const std::string& new_set);
+  FastPathResult<void> adopt_ports();
+  void fill_free_slots();
+  FastPathResult<void> attach(net::IfIndex port) const;
+  void clear_slot(uint32_t slot) const;
+  void remove_counters(net::IfIndex port, uint32_t slot) const;
+  void forget(net::IfIndex port);
+  FastPathResult<void> add_port(net::IfIndex index, const pl_config& config, PortKind kind);
+  FastPathResult<void> update_port(Port& port, net::IfIndex index, const pl_config& config);
+  static int on_punt(void* context, void* data, std::size_t size);
+};
+
+FastPathResult<void> FastPath::Impl::attach(net::IfIndex port) const {
+  for (int hook : {PL_IN, PL_OUT})
+    if (auto done = attachments.attach(port, hook, maps->program(hook), mode); !done) return done;
+  return {};
+}
+
+void FastPath::Impl::fill_free_slots() {
+  std::vector<bool> slots(PL_MAX_PORTS), configs(PL_MAX_CONFIGS);
+  for (const auto& [index, port] : ports) {
+    slots[port.where.slot] = true;
+    configs[port.where.config] = true;
+  }
+  for (uint32_t i = 0; i < slots.size(); ++i)
+    if (!slots[i]) free_slots.push_back(i);
+  for (uint32_t i = 0; i < configs.size(); ++i)
+    if (!configs[i]) free_configs.push_back(i);
+}
+
+FastPathResult<void> FastPath::Impl::start(const FastPathOptions& options) {
+  mode = !options.force_clsact && tcx_supported() ? AttachMode::Tcx : AttachMode::Clsact;
+  auto sets = map_sets(options.pin_directory);
+  const uint64_t netns = netns_cookie();
+  const uint32_t zero = 0;
+
+  // Pins of another namespace: their ifindexes mean other devices than ours.
+  std::string old_set = sets.empty() ? "" : sets.back();
+  if (!old_set.empty()) {
+    pl_meta meta{};
+    const Fd fd(bpf_obj_get((old_set + "/meta").c_str()));
+    if (fd && bpf_map_lookup_elem(fd.get(), &zero, &meta) == 0 && meta.netns != netns) {
+      for (auto port : attachments.pinned())
+        if (attachments.link_alive(port))
+          return std::unexpected(FastPathError{
+              "pin directory " + options.pin_directory + " belongs to another network namespace",
+              EEXIST});
+      for (auto port : attachments.pinned()) attachments.detach(port);
+      for (const auto& set : sets) remove_map_set(set);
+      sets.clear();
+      old_set.clear();
+    }
+  }
+
+  auto loaded = BpfMaps::load(options, old_set);
+  if (!loaded) return std::unexpected(loaded.error());
+  maps = std::move(*loaded);
+  if (!maps->reused()) {
+    const pl_meta meta{.netns = netns, .binding_version = PL_BINDING_VERSION, .zero = 0};
+    if (bpf_map_update_elem(maps->map("meta"), &zero, &meta, BPF_ANY) != 0)
+      return std::unexpected(bpf_error("write meta", errno));
+    const auto set = next_map_set(options.pin_directory);
+    if (auto done = take_over(old_set, set); !done) {
+      remove_map_set(set);
+      return done;
+    }
+    for (const auto& old : sets) remove_map_set(old);
+  } else {
+    sets.pop_back();
+    for (const auto& old : sets) remove_map_set(old);
+    if (auto done = adopt_ports(); !done) return done;
+  }
+  fill_free_slots();
+
+  ring = ring_buffer__new(maps->map("punts"), &Impl::on_punt, this, nullptr);
+  if (ring == nullptr) return std::unexpected(bpf_error("map the ring buffer", errno));
+  return {};
+}
+
+// Maps of another layout: what is known goes over into the new ones, ports stay where they are.
+FastPathResult<void> FastPath::Impl::take_over(const std::string& old_set,
+                                               const std::string& new_set) {
+  if (!old_set.empty()) {
+    const auto old_map = [&](const char* name) {
+      return Fd(bpf_obj_get((old_set + "/" + name).c_str()));
+    };
+    const auto fits = [](const Fd& fd, std::size_t key, std::size_t value) {
+      bpf_map_info info{};
+      uint32_t size = sizeof info;
+      return fd && bpf_obj_get_info_by_fd(fd.get(), &info, &size) == 0 && info.key_size == key &&
+             info.value_size == value;
+    };
+    const uint32_t zero = 0;
+    pl_meta meta{};
+    const Fd meta_map = old_map("meta"), bind4 = old_map("bind4"), bind6 = old_map("bind6"),
+             macs = old_map("macs"), old_ports = old_map("ports");
+    if (fits(meta_map, sizeof zero, sizeof meta) &&
+        bpf_map_lookup_elem(meta_map.get(), &zero, &meta) == 0 &&
+        meta.binding_version == PL_BINDING_VERSION) {
+      if (fits(bind4, sizeof(pl_key4), sizeof(pl_binding)))
+        copy_elements<pl_key4, pl_binding>(bind4.get(), maps->map("bind4"));
+      if (fits(bind6, sizeof(pl_key6), sizeof(pl_binding)))
+        copy_elements<pl_key6, pl_binding>(bind6.get(), maps->map("bind6"));
+      if (fits(macs, sizeof(pl_mac_key), sizeof(uint32_t)))
+        copy_elements<pl_mac_key, uint32_t>(macs.get(), maps->map("macs"));
+    }
+    // Keys of "ports" are ifindexes in every layout: clsact filters have no pins to find them by.
+    uint32_t key = 0;
+    bool more = old_ports && bpf_map_get_next_key(old_ports.get(), nullptr, &key) == 0;
+    while (more) {
+      legacy.emplace_back(key);
+      more = bpf_map_get_next_key(old_ports.get(), &key, &key) == 0;
+    }
+  }
+  for (auto port : attachments.pinned()) legacy.push_back(port);
+  std::ranges::sort(legacy);
+  legacy.erase(std::unique(legacy.begin(), legacy.end()), legacy.end());
+  std::erase_if(legacy, [&](net::IfIndex port) {
+    if (attachments.attached(port, PL_IN) || attachments.attached(port, PL_OUT)) return false;
+    attachments.detach(port);  // its device is gone
+    return true;
+  });
+  return maps->pin(new_set);
+}
+
+// Ports of the maps that were taken: new programs for those that are there, an end for the others.
+FastPathResult<void> FastPath::Impl::adopt_ports() {
+  std::vector<std::pair<net::IfIndex, pl_port>> found;
+  for_each_element<uint32_t, pl_port>(
+      maps->map("ports"),
+      [&](const uint32_t& index, const pl_port& where) { found.emplace_back(index, where); });
+  for (const auto& [index, where] : found) {
+    pl_config config{};
+    const bool whole = where.slot < PL_MAX_PORTS && where.config < PL_MAX_CONFIGS &&
+                       bpf_map_lookup_elem(maps->map("configs"), &where.config, &config) == 0 &&
+                       config.ifindex == index.value;
+    ports[index] = {where, config.core ? PortKind::Core : PortKind::Member};
+    if (!whole || (!attachments.attached(index, PL_IN) && !attachments.attached(index, PL_OUT))) {
+      forget(index);
+      continue;
+    }
+    if (auto done = attach(index); !done) return done;
+  }
+  for (auto port : attachments.pinned())
+    if (!ports.contains(port)) attachments.detach(port);
+  return {};
+}
+
+void FastPath::Impl::clear_slot(uint32_t slot) const {
+  const pl_state state{};
+  bpf_map_update_elem(maps->map("state"), &slot, &state, BPF_ANY);
+  const std::vector<pl_count> none(possible_cpus());
+  for (int hook : {PL_IN, PL_OUT})
+    for (uint32_t row = 0; row < PL_ROWS; ++row) {
+      const uint32_t index = row_index(slot, hook, row);
+      bpf_map_update_elem(maps->map("passed"), &index, none.data(), BPF_ANY);
+    }
+}
+
+void FastPath::Impl::remove_counters(net::IfIndex port, uint32_t slot) const {
+  pl_state state{};
+  if (bpf_map_lookup_elem(maps->map("state"), &slot, &state) != 0) return;
+  for (uint8_t hook = 0; hook < PL_HOOKS; ++hook)
+    for (uint8_t cls = 0; cls < PL_CLASSES; ++cls)
+      for (uint8_t reason = 0; reason < PL_REASONS; ++reason)
+        if ((state.seen[hook][cls] >> reason & 1) != 0) {
+          const pl_drop_key key{port.value, hook, cls, reason, 0};
+          bpf_map_delete_elem(maps->map("drops"), &key);
+        }
+}
+
+// Detaches and gives back what the port has.
+void FastPath::Impl::forget(net::IfIndex index) {
+  attachments.detach(index);
+  const auto found = ports.find(index);
+  if (found == ports.end()) return;
+  const auto where = found->second.where;
+  bpf_map_delete_elem(maps->map("ports"), &index.value);
+  if (where.slot < PL_MAX_PORTS) remove_counters(index, where.slot);
+  ports.erase(found);
+}
+
+FastPathResult<void> FastPath::Impl::add_port(net::IfIndex index, const pl_config& config,
+                                              PortKind kind) {
+  if (free_slots.empty() || free_configs.empty())
+    return std::unexpected(
+        FastPathError{"more than " + std::to_string(PL_MAX_PORTS) + " ports", ENOSPC});
+  const pl_port where{free_slots.front(), free_configs.front()};
+  clear_slot(where.slot);
+  if (bpf_map_update_elem(maps->map("configs"), &where.config, &config, BPF_ANY) != 0 ||
+      bpf_map_update_elem(maps->map("ports"), &index.value, &where, BPF_ANY) != 0)
+    return std::unexpected(bpf_error("configure device " + std::to_string(index.value), errno));
+  if (auto done = attach(index); !done) {
+    attachments.detach(index);
+    bpf_map_delete_elem(maps->map("ports"), &index.value);
+    return done;
+  }
+  free_slots.pop_front();
+  free_configs.pop_front();
+  ports[index] = {where, kind};
+  std::erase(legacy, index);
+  return {};
+}
+
+FastPathResult<void> FastPath::Impl::update_port(Port& port, net::IfIndex index,
+                                                 const pl_config& config) {
+  // To a slot that no program reads, then one word that points there.
+  const pl_port where{port.where.slot, free_configs.front()};
+  if (bpf_map_update_elem(maps->map("configs"), &where.config, &config, BPF_ANY) != 0 ||
+      bpf_map_update_elem(maps->map("ports"), &index.value, &where, BPF_EXIST) != 0)
+    return std::unexpected(bpf_error("configure device " + std::to_string(index.value), errno));
+  free_configs.pop_front();
+  free_configs.push_back(port.where.config);
+  port.where = where;
+  for (int hook : {PL_IN, PL_OUT})
+    if (!attachments.attached(index, hook)) return attach(index);
+  return {};
+}
+
+int FastPath::Impl::on_punt(void* context, void* data, std::size_t size) {
+  auto* self = static_cast<Impl*>(context);
+  if (size >= sizeof(pl_punt)) {
+    const auto* record = static_cast<const pl_punt*>(data);
+    const auto len = std::min<std::size_t>(record->len, PL_PUNT_FRAME);
+    (*self->handler)({.port = net::IfIndex(record->ifindex),
+                      .copy = record->copy != 0,
+                      .frame = {record->frame, len}});
+  }
+  return ++self->drained < self->drain_max ? 0 : -1;  // this one is consumed all the same
+}
+
+FastPath::FastPath(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+FastPath::~FastPath() = default;
+
+FastPathResult<std::unique_ptr<FastPath>> FastPath::open(const FastPathOptions& options) {
+  capture_libbpf_messages();
+  if (auto made = make_pin_folder(options.pin_directory); !made)
+    return std::unexpected(made.error());
+  auto lock = lock_folder(options.pin_directory);
+  if (!lock) return std::unexpected(lock.error());
+  auto impl = std::make_unique<Impl>(options.pin_directory);
+  impl->lock = std::move(*lock);
+  auto with_object = options;
+  if (with_object.object_file.empty()) with_object.object_file = default_object_file();
+  if (auto started = impl->start(with_object); !started) return std::unexpected(started.error());
+  return std::unique_ptr<FastPath>(new FastPath(std::move(impl)));
+}
+
+FastPathResult<void> FastPath::set_port(const PortConfig& config) {
+  const auto abi = to_abi(config);
+  if (!abi)
+    return std::unexpected(
+        FastPathError{"device " + std::to_string(config.index.value) + ": " + abi.error(), E2BIG});
+  const auto found = impl_->ports.find(config.index);
+  if (found == impl_->ports.end()) return impl_->add_port(config.index, *abi, config.kind);
+  found->second.kind = config.kind;
+  return impl_->update_port(found->second, config.index, *abi);
+}
+
+FastPathResult<void> FastPath::remove_port(net::IfIndex port) {
+  const auto found = impl_->ports.find(port);
+  if (found != impl_->ports.end()) {
+    const auto where = found->second.where;
+    impl_->forget(port);
+    impl_->free_slots.push_back(where.slot);
+    impl_->free_configs.push_back(where.config);
+  } else {
+    impl_->attachments.detach(port);
+  }
+  std::erase(impl_->legacy, port);
+  return {};
+}
+
+std::vector<net::IfIndex> FastPath::ports() const {
+  auto out = impl_->legacy;
+  for (const auto& [index, port] : impl_->ports) out.push_back(index);
+  std::ranges::sort(out);
+  return out;
+}
+
+FastPathResult<void> FastPath::set_binding(const FastBinding& binding) {
+  pl_binding value{};
+  std::ranges::copy(binding.mac.bytes(), value.mac);
+  value.flags = static_cast<uint8_t>((binding.router ? PL_ROUTER : 0) |
+                                     (binding.override_flag ? PL_OVERRIDE : 0));
+  value.port = binding.port.value;
+  value.check = folded(binding.ip.bytes());
+  int status = 0;
+  if (binding.ip.is_v4()) {
+    const auto key = binding_key<pl_key4>(binding.vni, binding.ip);
+    status = bpf_map_update_elem(impl_->maps->map("bind4"), &key, &value, BPF_ANY);
+  } else {
+    const auto key = binding_key<pl_key6>(binding.vni, binding.ip);
+    status = bpf_map_update_elem(impl_->maps->map("bind6"), &key, &value, BPF_ANY);
+  }
+  if (status != 0) return std::unexpected(bpf_error("bind " + to_string(binding.ip), errno));
+  return {};
+}
+
+FastPathResult<void> FastPath::clear_binding(net::Vni vni, const net::IpAddress& ip) {
+  int status = 0;
+  if (ip.is_v4()) {
+    const auto key = binding_key<pl_key4>(vni, ip);
+    status = bpf_map_delete_elem(impl_->maps->map("bind4"), &key);
+  } else {
+    const auto key = binding_key<pl_key6>(vni, ip);
+    status = bpf_map_delete_elem(impl_->maps->map("bind6"), &key);
+  }
+  if (status != 0 && errno != ENOENT)
+    return std::unexpected(bpf_error("unbind " + to_string(ip), errno));
+  return {};
+}
+
+std::vector<FastBinding> FastPath::bindings() const {
+  std::vector<FastBinding> out;
+  for_each_element<pl_key4, pl_binding>(
+      impl_->maps->map("bind4"),
+      [&](const pl_key4& key, const pl_binding& value) { out.push_back(from_abi(key, value)); });
+  for_each_element<pl_key6, pl_binding>(
+      impl_->maps->map("bind6"),
+      [&](const pl_key6& key, const pl_binding& value) { out.push_back(from_abi(key, value)); });
+  return out;
+}
+
+FastPathResult<void> FastPath::add_mac(net::Vni vni, net::MacAddress mac) {
+  const auto key = mac_key(vni, mac);
+  const uint32_t value = 1;
+  if (bpf_map_update_elem(impl_->maps->map("macs"), &key, &value, BPF_ANY) != 0)
+    return std::unexpected(bpf_error("add " + to_string(mac), errno));
+  return {};
+}
+
+FastPathResult<void> FastPath::remove_mac(net::Vni vni, net::MacAddress mac) {
+  const auto key = mac_key(vni, mac);
+  if (bpf_map_delete_elem(impl_->maps->map("macs"), &key) != 0 && errno != ENOENT)
+    return std::unexpected(bpf_error("remove " + to_string(mac), errno));
+  return {};
+}
+
+std::vector<std::pair<net::Vni, net::MacAddress>> FastPath::macs() const {
+  std::vector<std::pair<net::Vni, net::MacAddress>> out;
+  for_each_element<pl_mac_key, uint32_t>(
+      impl_->maps->map("macs"), [&](const pl_mac_key& key, const uint32_t&) {
+        out.emplace_back(net::Vni(key.vni), net::MacAddress::from_bytes(key.mac));
+      });
+  return out;
+}
+
+std::size_t FastPath::drain(const std::function<void(const Punt&)>& handler, std::size_t max) {
+  if (max == 0) return 0;
+  impl_->handler = &handler;
+  impl_->drained = 0;
+  impl_->drain_max = max;
+  ring_buffer__consume(impl_->ring);
+  impl_->handler = nullptr;
+  return impl_->drained;
+}
+
+std::vector<Counter> FastPath::counters(net::IfIndex index) const {
+  std::vector<Counter> out;
+  const auto found = impl_->ports.find(index);
+  if (found == impl_->ports.end()) return out;
+  const auto& [where, kind] = found->second;
+  const auto add = [&](int hook, unsigned cls, unsigned reason, const pl_count& count) {
+    if (count.packets == 0) return;
+    out.push_back({.port = index,
+                   .direction = direction_of(kind, hook),
+                   .bum_class = class_name(cls),
+                   .reason = reason_name(reason),
+                   .dropped = is_drop(reason),
+                   .packets = count.packets,
+                   .bytes = count.bytes});
+  };
+  pl_state state{};
+  bpf_map_lookup_elem(impl_->maps->map("state"), &where.slot, &state);
+  for (uint8_t hook = 0; hook < PL_HOOKS; ++hook) {
+    for (uint32_t row = 0; row < PL_ROWS; ++row) {
+      const auto meaning = row_meaning(row);
+      const uint32_t key = row_index(where.slot, hook, row);
+      if (!meaning) continue;
+      if (const auto count = sum_cpus(impl_->maps->map("passed"), &key))
+        add(hook, meaning->cls, meaning->reason, *count);
+    }
+    for (uint8_t cls = 0; cls < PL_CLASSES; ++cls)
+      for (uint8_t reason = 0; reason < PL_REASONS; ++reason) {
+        if ((state.seen[hook][cls] >> reason & 1) == 0) continue;
+        const pl_drop_key key{index.value, hook, cls, reason, 0};
+        if (const auto count = sum_cpus(impl_->maps->map("drops"), &key))
+          add(hook, cls, reason, *count);
+      }
+  }
+  return out;
+}
+
+uint64_t FastPath::punts_lost() const {
+  std::vector<uint64_t> values(possible_cpus());
+  const uint32_t zero = 0;
+  if (bpf_map_lookup_elem(impl_->maps->map("lost"), &zero, values.data()) != 0) return 0;
+  uint64_t sum = 0;
+  for (uint64_t value : values) sum += value;
+  return sum;
+}
+
+const char* FastPath::attach_mode() const {
+  return impl_->mode == AttachMode::Tcx ? "tcx" : "clsact";
+}
+
+FastPathResult<void> FastPath::teardown(const std::string& pin_directory) {
+  capture_libbpf_messages();
+  std::error_code error;
+  if (!fs::exists(pin_directory, error)) return {};
+  const auto lock = lock_folder(pin_directory);
+  if (!lock) return std::unexpected(lock.error());
+  const Attachments attachments(pin_directory + "/links");
+  for (auto port : attachments.pinned()) attachments.detach(port);
+  for (const auto& set : map_sets(pin_directory)) {
+    // Filters have no pins; the map knows their devices.
+    const Fd ports(bpf_obj_get((set + "/ports").c_str()));
+    uint32_t key = 0;
+    bool more = ports && bpf_map_get_next_key(ports.get(), nullptr, &key) == 0;
+    while (more) {
+      attachments.detach(net::IfIndex(key));
+      more = bpf_map_get_next_key(ports.get(), &key, &key) == 0;
+    }
+    remove_map_set(set);
+  }
+  fs::remove_all(pin_directory, error);
+  if (error)
+    return std::unexpected(
+        FastPathError{"remove " + pin_directory + ": " + error.message(), error.value()});
+  return {};
+}
+
+}  // namespace dataplane

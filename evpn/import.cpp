@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Which routes of other PEs a broadcast domain uses: RFC 7432 sections 9.2.2 and 11.2, RFC 8365
+// section 5.1.3, RFC 9047 section 3.2. Pure checks, in the order in which they are written.
+#include "evpn/import.h"
+
+namespace evpn {
+namespace {
+
+bool is_host(const net::IpAddress& address) {
+  return !address.is_unspecified() && !address.is_multicast();
+}
+
+// Common to all route types: target, encapsulation, and a next hop that is another PE.
+bool is_ours(const Settings& settings, const bgp::Attributes& attributes) {
+  if (!is_host(attributes.next_hop) || attributes.next_hop == settings.vtep) return false;
+  return imports(settings, attributes) && accepts_vxlan(attributes);
+}
+
+// Frames go out with our VNI, so a PE that wants another one would put them into another domain.
+// 0 is "not said".
+bool is_our_label(const Settings& settings, uint32_t label) {
+  return label == settings.vni.value || label == 0;
+}
+
+}  // namespace
+
+bool is_usable_key(const MacIp& route) { return route.ethernet_tag == 0 && route.mac.is_unicast(); }
+
+std::optional<net::IpAddress> bindable_ip(const MacIp& route) {
+  if (!route.ip || !is_host(*route.ip) || route.ip->is_loopback()) return std::nullopt;
+  return route.ip;
+}
+
+// The ESI is not looked at: a MAC behind a multihomed Ethernet segment is installed from its MAC/IP
+// route alone, towards the PE that advertises it. Ethernet A-D routes (RFC 7432 section 9.2.2:
+// install only when they are there; section 8.4: aliasing) are not handled.
+std::optional<RemotePath> import_path(const Settings& settings, const MacIp& route,
+                                      const bgp::AttributesPtr& attributes) {
+  if (attributes == nullptr || !is_usable_key(route)) return std::nullopt;
+  if (!is_ours(settings, *attributes) || !is_our_label(settings, route.label1)) return std::nullopt;
+  RemotePath path;
+  path.vtep = attributes->next_hop;
+  if (const auto mobility = mac_mobility(*attributes)) {
+    path.sequence = mobility->sequence;
+    path.sticky = mobility->sticky;
+  }
+  if (const auto flags = arp_nd(*attributes); flags && route.ip) {
+    path.flags.immutable = flags->immutable;
+    if (route.ip->is_v6()) path.flags = *flags;  // R and O mean nothing for IPv4
+  }
+  return path;
+}
+
+std::optional<FloodEndpoint> import_endpoint(const Settings& settings,
+                                             const InclusiveMulticast& route,
+                                             const bgp::AttributesPtr& attributes) {
+  if (attributes == nullptr || route.ethernet_tag != 0) return std::nullopt;
+  if (!is_ours(settings, *attributes) || !attributes->pmsi_tunnel) return std::nullopt;
+  const auto tunnel = decode_pmsi(*attributes->pmsi_tunnel);
+  if (!tunnel || !is_our_label(settings, tunnel->label)) return std::nullopt;
+  if (!is_host(tunnel->endpoint) || tunnel->endpoint == settings.vtep) return std::nullopt;
+  return FloodEndpoint{tunnel->endpoint, attributes->next_hop};
+}
+
+}  // namespace evpn

@@ -1,0 +1,546 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The MAC-VRF of one broadcast domain. Events of the data path, the proxy and BGP go in, actions
+// come out. It owns
+//   - for each MAC: the routes of other PEs, our own claim, and the one place chosen among them
+//     (RFC 7432 sections 7.7 and 15);
+//   - which of our routes are out, always made equal to what should be out (sync());
+//   - the flood list (section 11) and the bindings of other PEs (section 10, RFC 9047).
+//
+// Who has a MAC: our own claim is made once, at local_mac(), against the routes known then, and is
+// lost for good when a route beats it; the kernel learns the MAC again if it is still here. So a
+// record with a local claim is always placed at its port. Routes of other PEs are kept whatever
+// happens, and the best of them has the MAC when we have no claim.
+#include "evpn/mac_vrf.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "evpn/import.h"
+#include "evpn/originate.h"
+#include "evpn/remote_bindings.h"
+
+namespace evpn {
+namespace {
+
+// What routes of other PEs say of one MAC, without the route they came in.
+struct Claim {
+  net::IpAddress vtep;
+  uint32_t sequence = 0;
+  bool sticky = false;
+  auto operator<=>(const Claim&) const = default;
+};
+
+// RFC 7432 section 15: sticky, then the later sequence number, then the lowest PE address.
+bool better(const Claim& a, const Claim& b) {
+  if (a.sticky != b.sticky) return a.sticky;
+  if (a.sequence != b.sequence) return later(a.sequence, b.sequence);
+  return a.vtep < b.vtep;
+}
+
+struct Local {
+  net::IfIndex port;
+  bool sticky = false;
+  uint32_t sequence = 0;
+  bool moved = false;  // came here from another PE: its routes carry the mobility community
+};
+
+using OptionalIp = std::optional<net::IpAddress>;
+
+struct Record {
+  std::map<std::pair<OptionalIp, net::RouteDistinguisher>, RemotePath> remote;
+  std::map<Claim, uint32_t> claims;  // of `remote`, with the number of routes that make each
+  std::optional<Local> local;
+  std::set<net::IpAddress> local_ips;             // bindings that the proxy found
+  std::map<OptionalIp, bgp::AttributesPtr> sent;  // our routes that are out
+  MacPlace place;
+  std::vector<net::TimePoint> moves;  // to or from a port of ours, inside the window
+  std::optional<net::TimePoint> frozen_until;
+
+  bool frozen() const { return frozen_until.has_value(); }
+  bool sticky_here() const { return local && local->sticky; }
+  bool idle() const {
+    return remote.empty() && !local && local_ips.empty() && sent.empty() && !frozen();
+  }
+  const Claim* best() const {
+    const Claim* chosen = nullptr;
+    for (const auto& [claim, routes] : claims)
+      if (chosen == nullptr || better(claim, *chosen)) chosen = &claim;
+    return chosen;
+  }
+  void set_remote(const OptionalIp& ip, const net::RouteDistinguisher& rd,
+                  const std::optional<RemotePath>& path) {
+    const auto claim_of = [](const RemotePath& p) { return Claim{p.vtep, p.sequence, p.sticky}; };
+    const auto key = std::pair(ip, rd);
+    if (const auto old = remote.find(key); old != remote.end()) {
+      const auto claim = claims.find(claim_of(old->second));
+      if (--claim->second == 0) claims.erase(claim);
+      remote.erase(old);
+    }
+    if (!path) return;
+    remote.emplace(key, *path);
+    ++claims[claim_of(*path)];
+  }
+};
+
+struct LocalBinding {
+  net::MacAddress mac;
+  ArpNdFlags flags;
+};
+
+// RFC 9047 section 3.1. IPv6 bindings always carry it; of IPv4 only immutable ones need it.
+std::optional<ArpNdFlags> advertised_flags(const net::IpAddress& ip, const ArpNdFlags& flags) {
+  if (ip.is_v6()) return flags;
+  if (!flags.immutable) return std::nullopt;
+  return ArpNdFlags{false, false, true};
+}
+
+enum class Cause : uint8_t { Other, RemoteRoute };
+
+}  // namespace
+
+struct MacVrf::Impl {
+  explicit Impl(const Settings& s) : settings(s), originator(s) {}
+
+  Settings settings;
+  Originator originator;
+  bool started = false;
+  std::map<net::MacAddress, Record> macs;
+  std::set<std::pair<net::IfIndex, net::MacAddress>> by_port;  // of local claims
+  std::set<std::pair<net::TimePoint, net::MacAddress>> holds;  // of frozen MACs
+  std::map<net::IpAddress, LocalBinding> local_bindings;
+  RemoteBindings remote_bindings;
+  std::map<std::pair<net::RouteDistinguisher, net::IpAddress>, FloodEndpoint> flood_routes;
+  std::map<net::IpAddress, uint32_t> flood_list;  // with the number of routes for each
+  // When a sticky MAC was last reported at a place that isn't its own.
+  std::map<net::MacAddress, std::map<MacPlace, net::TimePoint>> strays;
+
+  // --- claims and moves
+
+  void set_local(net::MacAddress mac, Record& record, const Local& local) {
+    drop_local(mac, record);
+    record.local = local;
+    by_port.emplace(local.port, mac);
+  }
+  void drop_local(net::MacAddress mac, Record& record) {
+    if (!record.local) return;
+    by_port.erase({record.local->port, mac});
+    record.local.reset();
+  }
+  bool beats(const Claim& claim, const Local& local) const {
+    if (local.sticky) return false;  // provisioned here: never moved by anyone
+    return better(claim, {settings.vtep, local.sequence, false});
+  }
+
+  // One more move. True when that makes the MAC a duplicate (RFC 7432 section 15.1): it is then
+  // frozen where it was, and the move must not be carried out.
+  bool is_one_move_too_many(net::MacAddress mac, Record& record, const MacPlace& to,
+                            net::TimePoint now, Actions& out) {
+    if (settings.duplicate_moves == 0) return false;  // off
+    std::erase_if(record.moves,
+                  [&](net::TimePoint at) { return now - at >= settings.duplicate_window; });
+    record.moves.push_back(now);
+    if (record.moves.size() < settings.duplicate_moves) return false;
+    const bool for_ever = settings.duplicate_hold <= std::chrono::seconds{0} ||
+                          settings.duplicate_hold >= net::kNever - now;
+    record.frozen_until = for_ever ? net::kNever : now + settings.duplicate_hold;
+    holds.emplace(*record.frozen_until, mac);
+    out.push_back(Alarm{AlarmKind::DuplicateMac, mac, record.place, to});
+    return true;
+  }
+
+  void unfreeze(net::MacAddress mac, Record& record, Actions& out) {
+    holds.erase({*record.frozen_until, mac});
+    record.frozen_until.reset();
+    record.moves.clear();
+    out.push_back(Alarm{AlarmKind::DuplicateMacCleared, mac, record.place, {}});
+  }
+
+  // Once for each place, and again when it is still seen there a window later.
+  void report_stray(net::MacAddress mac, const MacPlace& owner, const MacPlace& stray,
+                    net::TimePoint now, Actions& out) {
+    auto& reported = strays[mac];
+    const auto [at, fresh] = reported.try_emplace(stray, now);
+    if (!fresh && now - at->second < settings.duplicate_window) return;
+    at->second = now;
+    out.push_back(Alarm{AlarmKind::StickyMacElsewhere, mac, owner, stray});
+  }
+
+  // --- the one place
+
+  // A frozen MAC stays where it is for as long as it can be there at all.
+  static bool stands(const Record& record) {
+    if (std::holds_alternative<AtPort>(record.place)) return record.local.has_value();
+    const auto* at = std::get_if<AtVtep>(&record.place);
+    return at != nullptr && std::ranges::any_of(record.claims, [&](const auto& entry) {
+             return entry.first.vtep == at->vtep;
+           });
+  }
+
+  static MacPlace wanted(const Record& record) {
+    if (record.frozen() && stands(record)) return record.place;
+    if (record.local) return AtPort{record.local->port, record.local->sticky};
+    if (const Claim* best = record.best()) return AtVtep{best->vtep, best->sticky};
+    return {};
+  }
+
+  // Our claim against the best route; reports what contradicts a provisioned MAC.
+  void contest(net::MacAddress mac, Record& record, Cause cause, net::TimePoint now, Actions& out) {
+    const Claim* best = record.best();
+    if (best == nullptr) return;
+    const MacPlace there = AtVtep{best->vtep, best->sticky};
+    if (record.sticky_here()) {
+      const MacPlace here = AtPort{record.local->port, true};
+      for (const auto& [claim, routes] : record.claims)
+        report_stray(mac, here, AtVtep{claim.vtep, claim.sticky}, now, out);
+      return;
+    }
+    if (best->sticky) {
+      if (record.local) report_stray(mac, there, AtPort{record.local->port, false}, now, out);
+      for (const auto& [claim, routes] : record.claims)  // provisioned at two PEs
+        if (claim.sticky && claim.vtep != best->vtep)
+          report_stray(mac, there, AtVtep{claim.vtep, true}, now, out);
+    }
+    if (!record.local || record.frozen() || !beats(*best, *record.local)) return;
+    const bool counts = cause == Cause::RemoteRoute && !best->sticky;
+    if (counts && is_one_move_too_many(mac, record, there, now, out)) return;
+    drop_local(mac, record);
+  }
+
+  // Brings place, our routes and the bindings of other PEs in line with the claims.
+  void settle(net::MacAddress mac, Record& record, Cause cause, net::TimePoint now, Actions& out) {
+    const Claim* best = record.best();
+    const bool provisioned = record.sticky_here() || (best != nullptr && best->sticky);
+    // Provisioned MACs are immune: where they belong is known.
+    const bool thaws = record.frozen() && (provisioned || *record.frozen_until <= now);
+    if (thaws) unfreeze(mac, record, out);
+    contest(mac, record, cause, now, out);
+    if (const MacPlace place = wanted(record); place != record.place) {
+      out.push_back(MacPlaced{mac, record.place, place});
+      record.place = place;
+    }
+    sync(mac, record, out);
+    if (thaws) {
+      std::set<net::IpAddress> ips;
+      for (const auto& [key, path] : record.remote)
+        if (key.first) ips.insert(*key.first);
+      for (const auto& ip : ips) choose_binding(ip, out);
+    }
+  }
+
+  // --- our routes
+
+  // Makes what is out equal to what should be out, withdrawals first. Of a frozen MAC nothing new
+  // is sent (RFC 7432 section 15.1).
+  void sync(net::MacAddress mac, Record& record, Actions& out) {
+    std::map<OptionalIp, bgp::AttributesPtr> target;
+    if (record.local) {
+      const Local& local = *record.local;
+      std::optional<MacMobility> mobility;
+      if (local.sticky || local.moved) mobility = MacMobility{local.sticky, local.sequence};
+      target[std::nullopt] = originator.mac_attributes(mobility, std::nullopt);
+      for (const auto& ip : record.local_ips)
+        target[ip] =
+            originator.mac_attributes(mobility, advertised_flags(ip, local_bindings.at(ip).flags));
+    }
+    std::erase_if(record.sent, [&](const auto& entry) {
+      if (target.contains(entry.first)) return false;
+      out.push_back(Withdraw{originator.mac_ip(mac, entry.first)});
+      return true;
+    });
+    if (record.frozen()) return;
+    for (const auto& [ip, attributes] : target) {
+      auto& sent = record.sent[ip];
+      if (sent == attributes) continue;  // shared: equal ones are one object
+      sent = attributes;
+      out.push_back(Originate{originator.mac_ip(mac, ip), attributes});
+    }
+  }
+
+  // --- bindings of other PEs
+
+  void choose_binding(net::IpAddress ip, Actions& out) {
+    std::optional<RemoteBindings::Binding> winner;
+    const auto frozen = [&](net::MacAddress mac) {
+      const auto found = macs.find(mac);
+      return found != macs.end() && found->second.frozen();
+    };
+    if (!remote_bindings.choose(ip, frozen, winner)) return;
+    if (winner)
+      out.push_back(RemoteBindingChanged{ip, winner->mac, winner->flags, winner->vtep});
+    else
+      out.push_back(RemoteBindingChanged{ip, std::nullopt, {}, {}});
+  }
+
+  // --- events
+
+  void forget_if_idle(net::MacAddress mac) {
+    const auto found = macs.find(mac);
+    if (found == macs.end() || !found->second.idle()) return;
+    macs.erase(found);
+    strays.erase(mac);
+  }
+
+  void remote(const MacIp& route, const bgp::AttributesPtr& attributes, net::TimePoint now,
+              Actions& out) {
+    if (!is_usable_key(route)) return;
+    const auto path = import_path(settings, route, attributes);
+    const auto known = macs.find(route.mac);
+    if (!path && known == macs.end()) return;
+    Record& record = known != macs.end() ? known->second : macs[route.mac];
+    const auto old = record.remote.find({route.ip, route.rd});
+    if (old == record.remote.end() ? !path : path && *path == old->second) return;  // no news
+    record.set_remote(route.ip, route.rd, path);
+    if (const auto ip = bindable_ip(route)) remote_bindings.set(*ip, route.rd, route.mac, path);
+    settle(route.mac, record, Cause::RemoteRoute, now, out);
+    if (const auto ip = bindable_ip(route)) choose_binding(*ip, out);
+    forget_if_idle(route.mac);
+  }
+
+  void remote(const InclusiveMulticast& route, const bgp::AttributesPtr& attributes, net::TimePoint,
+              Actions& out) {
+    if (route.ethernet_tag != 0) return;
+    const auto key = std::pair(route.rd, route.originator);
+    const auto found = flood_routes.find(key);
+    std::optional<FloodEndpoint> before;
+    if (found != flood_routes.end()) before = found->second;
+    const auto after = import_endpoint(settings, route, attributes);
+    if (after == before) return;
+    if (after) {
+      flood_routes[key] = *after;
+      // Added before the old one goes, so that no frame misses the PE.
+      if (++flood_list[after->endpoint] == 1) out.push_back(FloodChanged{after->endpoint, true});
+      if (after->endpoint != after->next_hop)
+        out.push_back(Alarm{AlarmKind::VtepMismatch,
+                            {},
+                            AtVtep{after->endpoint, false},
+                            AtVtep{after->next_hop, false}});
+    } else {
+      flood_routes.erase(key);
+    }
+    if (before && --flood_list[before->endpoint] == 0) {
+      flood_list.erase(before->endpoint);
+      out.push_back(FloodChanged{before->endpoint, false});
+    }
+  }
+
+  template <class Other>
+  void remote(const Other&, const bgp::AttributesPtr&, net::TimePoint, Actions&) {
+    // Ethernet A-D and ES routes: no multihoming; IP prefixes and multicast state: not layer 2.
+  }
+
+  // What a local claim would be, or nothing when it must not be made.
+  std::optional<Local> local_claim(net::MacAddress mac, Record& record, net::IfIndex port,
+                                   bool sticky, net::TimePoint now, Actions& out) {
+    const MacPlace here = AtPort{port, sticky};
+    if (sticky) return Local{port, true, 0, false};
+    if (record.frozen()) return std::nullopt;
+    if (record.local) {
+      if (record.local->port == port) return std::nullopt;  // known
+      if (record.local->sticky) {
+        report_stray(mac, record.place, here, now, out);
+        return std::nullopt;
+      }
+      if (is_one_move_too_many(mac, record, here, now, out)) return std::nullopt;
+      Local moved = *record.local;  // still our MAC: no new sequence number
+      moved.port = port;
+      return moved;
+    }
+    const Claim* best = record.best();
+    if (best == nullptr) return Local{port, false, 0, false};
+    if (best->sticky) {
+      report_stray(mac, record.place, here, now, out);
+      return std::nullopt;
+    }
+    if (is_one_move_too_many(mac, record, here, now, out)) return std::nullopt;
+    return Local{port, false, best->sequence + 1, true};  // wraps
+  }
+
+  void local_mac(net::MacAddress mac, net::IfIndex port, bool sticky, net::TimePoint now,
+                 Actions& out) {
+    if (!mac.is_unicast()) return;
+    Record& record = macs[mac];
+    if (record.frozen() && *record.frozen_until <= now)
+      settle(mac, record, Cause::Other, now, out);  // its hold-down is over: judge it afresh
+    if (const auto claim = local_claim(mac, record, port, sticky, now, out)) {
+      const bool another_owner =
+          sticky && (!record.sticky_here() || record.local->port != claim->port);
+      if (another_owner) strays.erase(mac);
+      set_local(mac, record, *claim);
+    }
+    settle(mac, record, Cause::Other, now, out);
+    forget_if_idle(mac);
+  }
+
+  void local_mac_gone(net::MacAddress mac, net::IfIndex port, net::TimePoint now, Actions& out) {
+    const auto found = macs.find(mac);
+    if (found == macs.end()) return;
+    Record& record = found->second;
+    if (const auto stray = strays.find(mac); stray != strays.end()) {
+      stray->second.erase(AtPort{port, false});
+      if (stray->second.empty()) strays.erase(stray);
+    }
+    if (!record.local || record.local->port != port) return;
+    drop_local(mac, record);
+    settle(mac, record, Cause::Other, now, out);
+    forget_if_idle(mac);
+  }
+
+  void port_down(net::IfIndex port, net::TimePoint now, Actions& out) {
+    std::vector<net::MacAddress> behind;
+    for (auto it = by_port.lower_bound({port, {}}); it != by_port.end() && it->first == port; ++it)
+      behind.push_back(it->second);
+    for (const auto& mac : behind) local_mac_gone(mac, port, now, out);
+  }
+
+  void resync(net::MacAddress mac, Actions& out) {
+    if (const auto found = macs.find(mac); found != macs.end()) sync(mac, found->second, out);
+    forget_if_idle(mac);
+  }
+
+  void local_binding(net::IpAddress ip, net::MacAddress mac, const ArpNdFlags& flags,
+                     Actions& out) {
+    if (!mac.is_unicast() || ip.is_unspecified() || ip.is_multicast()) return;
+    // RFC 9047 / G14: the old MAC's route is withdrawn before the new one's goes out.
+    if (const auto old = local_bindings.find(ip);
+        old != local_bindings.end() && old->second.mac != mac)
+      local_binding_gone(ip, out);
+    local_bindings[ip] = {mac, flags};
+    macs[mac].local_ips.insert(ip);
+    resync(mac, out);
+  }
+
+  void local_binding_gone(net::IpAddress ip, Actions& out) {
+    const auto found = local_bindings.find(ip);
+    if (found == local_bindings.end()) return;
+    const net::MacAddress mac = found->second.mac;
+    macs[mac].local_ips.erase(ip);
+    local_bindings.erase(found);
+    resync(mac, out);
+  }
+
+  void tick(net::TimePoint now, Actions& out) {
+    while (!holds.empty() && holds.begin()->first <= now) {
+      const net::MacAddress mac = holds.begin()->second;
+      settle(mac, macs.at(mac), Cause::Other, now, out);
+      forget_if_idle(mac);
+    }
+  }
+
+  void clear_duplicate(net::MacAddress mac, net::TimePoint now, Actions& out) {
+    const auto found = macs.find(mac);
+    if (found == macs.end() || !found->second.frozen()) return;
+    Record& record = found->second;
+    holds.erase({*record.frozen_until, mac});
+    record.frozen_until = now;
+    settle(mac, record, Cause::Other, now, out);
+    forget_if_idle(mac);
+  }
+
+  MacView view(net::MacAddress mac, const Record& record) const {
+    MacView v;
+    v.mac = mac;
+    v.place = record.place;
+    if (record.local)
+      v.sequence = record.local->sequence;
+    else if (const Claim* best = record.best())
+      v.sequence = best->sequence;
+    v.duplicate = record.frozen();
+    v.advertised = record.sent.contains(std::nullopt);
+    v.moves = static_cast<uint32_t>(record.moves.size());
+    std::set<net::IpAddress> ips;
+    if (record.local) ips = record.local_ips;
+    for (const auto& [key, path] : record.remote)
+      if (key.first) ips.insert(*key.first);
+    v.ips.assign(ips.begin(), ips.end());
+    return v;
+  }
+};
+
+MacVrf::MacVrf(const Settings& settings) : impl_(std::make_unique<Impl>(settings)) {}
+MacVrf::~MacVrf() = default;
+MacVrf::MacVrf(MacVrf&&) noexcept = default;
+MacVrf& MacVrf::operator=(MacVrf&&) noexcept = default;
+
+const Settings& MacVrf::settings() const { return impl_->settings; }
+net::RouteDistinguisher MacVrf::rd() const { return impl_->originator.rd(); }
+
+Actions MacVrf::start(net::TimePoint) {
+  if (std::exchange(impl_->started, true)) return {};
+  const auto& originator = impl_->originator;
+  return {Originate{originator.multicast(), originator.multicast_attributes()}};
+}
+
+Actions MacVrf::remote(const Route& route, const bgp::AttributesPtr& attributes,
+                       net::TimePoint now) {
+  Actions out;
+  std::visit([&](const auto& value) { impl_->remote(value, attributes, now, out); }, route);
+  return out;
+}
+
+Actions MacVrf::local_mac(net::MacAddress mac, net::IfIndex port, bool sticky, net::TimePoint now) {
+  Actions out;
+  impl_->local_mac(mac, port, sticky, now, out);
+  return out;
+}
+
+Actions MacVrf::local_mac_gone(net::MacAddress mac, net::IfIndex port, net::TimePoint now) {
+  Actions out;
+  impl_->local_mac_gone(mac, port, now, out);
+  return out;
+}
+
+Actions MacVrf::port_down(net::IfIndex port, net::TimePoint now) {
+  Actions out;
+  impl_->port_down(port, now, out);
+  return out;
+}
+
+Actions MacVrf::local_binding(net::IpAddress ip, net::MacAddress mac, ArpNdFlags flags,
+                              net::TimePoint) {
+  Actions out;
+  impl_->local_binding(ip, mac, flags, out);
+  return out;
+}
+
+Actions MacVrf::local_binding_gone(net::IpAddress ip, net::TimePoint) {
+  Actions out;
+  impl_->local_binding_gone(ip, out);
+  return out;
+}
+
+net::TimePoint MacVrf::deadline() const {
+  return impl_->holds.empty() ? net::kNever : impl_->holds.begin()->first;
+}
+
+Actions MacVrf::tick(net::TimePoint now) {
+  Actions out;
+  impl_->tick(now, out);
+  return out;
+}
+
+Actions MacVrf::clear_duplicate(net::MacAddress mac, net::TimePoint now) {
+  Actions out;
+  impl_->clear_duplicate(mac, now, out);
+  return out;
+}
+
+MacPlace MacVrf::place_of(net::MacAddress mac) const {
+  const auto found = impl_->macs.find(mac);
+  return found == impl_->macs.end() ? MacPlace{} : found->second.place;
+}
+
+std::vector<net::IpAddress> MacVrf::flood_list() const {
+  std::vector<net::IpAddress> list;
+  for (const auto& [vtep, routes] : impl_->flood_list) list.push_back(vtep);
+  return list;
+}
+
+void MacVrf::for_each_mac(const std::function<void(const MacView&)>& visit) const {
+  for (const auto& [mac, record] : impl_->macs)
+    if (record.frozen() || !std::holds_alternative<std::monostate>(record.place))
+      visit(impl_->view(mac, record));
+}
+
+}  // namespace evpn

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// One winner for each IP address over all MACs and PEs: RFC 9047 section 3.2.
+#include "evpn/remote_bindings.h"
+
+namespace evpn {
+
+void RemoteBindings::set(net::IpAddress ip, const net::RouteDistinguisher& rd, net::MacAddress mac,
+                         const std::optional<RemotePath>& path) {
+  const Key key{rd, mac};
+  if (!path) {
+    if (const auto entry = entries_.find(ip); entry != entries_.end())
+      entry->second.candidates.erase(key);
+    return;
+  }
+  Candidate& candidate = entries_[ip].candidates[key];
+  // The same again (route refresh, new best path with equal content) is not news.
+  if (candidate.arrival != 0 && candidate.path == *path) return;
+  candidate = {*path, ++arrivals_};
+}
+
+// 1. With an immutable route, only the MAC of the latest immutable one is in question: it overrides
+//    what is not immutable, and an earlier immutable one with another MAC.
+// 2. The latest sequence number.
+// 3. The latest arrival.
+template <class Eligible>
+std::optional<RemoteBindings::Binding> RemoteBindings::best(const Entry& entry,
+                                                            const Eligible& eligible) {
+  std::optional<net::MacAddress> immutable;
+  uint64_t latest = 0;
+  for (const auto& [key, candidate] : entry.candidates) {
+    if (!candidate.path.flags.immutable || candidate.arrival < latest) continue;
+    if (!eligible(key.second, candidate.path)) continue;
+    immutable = key.second;
+    latest = candidate.arrival;
+  }
+  const Candidate* chosen = nullptr;
+  net::MacAddress mac;
+  for (const auto& [key, candidate] : entry.candidates) {
+    if (!eligible(key.second, candidate.path)) continue;
+    if (immutable && (!candidate.path.flags.immutable || key.second != *immutable)) continue;
+    const bool better =
+        chosen == nullptr || later(candidate.path.sequence, chosen->path.sequence) ||
+        (candidate.path.sequence == chosen->path.sequence && candidate.arrival > chosen->arrival);
+    if (!better) continue;
+    chosen = &candidate;
+    mac = key.second;
+  }
+  if (chosen == nullptr) return std::nullopt;
+  return Binding{mac, chosen->path.vtep, chosen->path.flags};
+}
+
+bool RemoteBindings::choose(net::IpAddress ip, const Frozen& frozen,
+                            std::optional<Binding>& winner) {
+  const auto found = entries_.find(ip);
+  if (found == entries_.end()) return false;
+  Entry& entry = found->second;
+  winner = best(entry, [&](net::MacAddress mac, const RemotePath& path) {
+    return !frozen(mac) ||
+           (entry.winner && entry.winner->mac == mac && entry.winner->vtep == path.vtep);
+  });
+  if (!winner) winner = best(entry, [](net::MacAddress, const RemotePath&) { return true; });
+  const bool changed = winner != entry.winner;
+  entry.winner = winner;
+  if (entry.candidates.empty()) entries_.erase(found);
+  return changed;
+}
+
+}  // namespace evpn

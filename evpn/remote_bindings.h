@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// MAC/IP routes of other PEs by IP address, and the one binding that wins each. Inside evpn/ only.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "evpn/import.h"
+#include "net/ip_address.h"
+#include "net/mac_address.h"
+#include "net/route_distinguisher.h"
+
+namespace evpn {
+
+class RemoteBindings {
+ public:
+  struct Binding {
+    net::MacAddress mac;
+    net::IpAddress vtep;
+    ArpNdFlags flags;
+    bool operator==(const Binding&) const = default;
+  };
+  using Frozen = std::function<bool(net::MacAddress)>;
+
+  // The route of (rd, mac) for this address came, changed or went (no path).
+  void set(net::IpAddress ip, const net::RouteDistinguisher& rd, net::MacAddress mac,
+           const std::optional<RemotePath>& path);
+  // Chooses again. True when the winner is not the one of the last call; `winner` then says which.
+  // Routes of a frozen MAC change nothing, as long as another one or what they said before stands.
+  [[nodiscard]] bool choose(net::IpAddress ip, const Frozen& frozen,
+                            std::optional<Binding>& winner);
+
+ private:
+  struct Candidate {
+    RemotePath path;
+    uint64_t arrival = 0;
+  };
+  using Key = std::pair<net::RouteDistinguisher, net::MacAddress>;
+  struct Entry {
+    std::map<Key, Candidate> candidates;
+    std::optional<Binding> winner;
+  };
+  template <class Eligible>
+  static std::optional<Binding> best(const Entry& entry, const Eligible& eligible);
+
+  std::map<net::IpAddress, Entry> entries_;
+  uint64_t arrivals_ = 0;
+};
+
+}  // namespace evpn

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The manual and the samples say what the loader does.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "config/settings.h"
+#include "config/tree.h"
+#include "tests/config/helpers.h"
+
+using namespace config;
+
+namespace {
+
+const std::filesystem::path kSource = PEERLAN_SOURCE_DIR;
+
+std::string manual() { return *read_file((kSource / "docs/configuration.md").string()); }
+
+// "path.key" of the first column of each table below a "### `path`" heading (or several paths).
+std::set<std::string> documented_keys() {
+  static const std::regex kCode("`([^`]+)`"), kRow("^\\| `([^`]+)` \\|.*");
+  std::set<std::string> keys;
+  std::vector<std::string> paths;
+  std::istringstream lines(manual());
+  for (std::string line; std::getline(lines, line);) {
+    std::smatch match;
+    if (line.starts_with("#")) {
+      paths.clear();
+      if (line.starts_with("### "))
+        for (std::sregex_iterator i(line.begin(), line.end(), kCode), end; i != end; ++i)
+          paths.push_back((*i)[1]);
+    } else if (std::regex_match(line, match, kRow)) {
+      for (const std::string& path : paths)
+        keys.insert(path == "(top level)" ? match[1].str() : path + "." + match[1].str());
+    }
+  }
+  return keys;
+}
+
+}  // namespace
+
+TEST(Manual, HasEveryKeyAndNoOther) {
+  const auto known = known_keys();
+  EXPECT_THAT(documented_keys(), testing::UnorderedElementsAreArray(known));
+  EXPECT_GT(known.size(), 90u);
+}
+
+TEST(Manual, ExampleLoadsClean) {
+  const std::string text = manual();
+  const auto begin = text.find("```yaml\n");
+  ASSERT_NE(begin, std::string::npos);
+  const auto end = text.find("\n```", begin);
+  const std::string example = text.substr(begin + 8, end - begin - 8 + 1);
+  const auto loaded = load_text("example", example, kSource / "configs");
+  ASSERT_TRUE(loaded) << text_of(loaded.error());
+  EXPECT_EQ(text_of(loaded->warnings), "");
+  EXPECT_EQ(loaded->settings.domains.front().proxy.bindings.size(), 13u);
+}
+
+TEST(Samples, LoadClean) {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(kSource / "configs")) {
+    if (entry.path().extension() != ".yaml") continue;
+    ++count;
+    const auto loaded = load(entry.path().string());
+    ASSERT_TRUE(loaded) << text_of(loaded.error());
+    EXPECT_EQ(text_of(loaded->warnings), "");
+  }
+  EXPECT_GE(count, 2);
+}
