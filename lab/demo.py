@@ -155,12 +155,12 @@ def before_after(before, after):
     heading(f"What each member received per second, before and after (m{SOURCE} sends for {SECONDS} s)")
     others = [n for n in MEMBERS if n != SOURCE]
     rows = []
-    for title, _ in [*CLASSES, ("all of these", None)]:
-        row = [title, number(SENT[title]) if title in SENT else number(sum(SENT.values()))]
+    for title, classes in [*CLASSES, ("all of these", None)]:
+        row = [title, number(SENT.get(title, 0) if classes else sum(SENT.values()))]
         for measured in (before, after):
             row.append("|")
             for n in others:
-                row.append(number(measured[n][title] if title in measured[n] else sum(measured[n].values())))
+                row.append(number(measured[n][title] if classes else sum(measured[n].values())))
         rows.append(row)
     names = [f"m{n}" for n in others]
     table(["frames a second", f"m{SOURCE} sends", "|", *names, "|", *names], rows,
