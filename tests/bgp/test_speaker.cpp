@@ -149,17 +149,22 @@ struct Script {
   // What has arrived so far, as messages.
   std::vector<Bytes> poll() {
     Bytes chunk(65536);
-    boost::system::error_code error;
-    const auto count = socket.read_some(boost::asio::buffer(chunk), error);
-    closed |= error && error != boost::asio::error::would_block;
-    input.insert(input.end(), chunk.begin(), chunk.begin() + static_cast<std::ptrdiff_t>(count));
-    std::vector<Bytes> out;
-    while (input.size() >= kHeaderSize) {
-      const std::size_t size = static_cast<std::size_t>(input[16]) << 8 | input[17];
-      if (input.size() < size) break;
-      out.emplace_back(input.begin(), input.begin() + static_cast<std::ptrdiff_t>(size));
-      input.erase(input.begin(), input.begin() + static_cast<std::ptrdiff_t>(size));
+    for (;;) {
+      boost::system::error_code error;
+      const auto count = socket.read_some(boost::asio::buffer(chunk), error);
+      closed |= error && error != boost::asio::error::would_block;
+      if (error) break;
+      input.insert(input.end(), chunk.begin(), chunk.begin() + static_cast<std::ptrdiff_t>(count));
     }
+    std::vector<Bytes> out;
+    auto at = input.begin();
+    while (input.end() - at >= static_cast<std::ptrdiff_t>(kHeaderSize)) {
+      const std::ptrdiff_t size = at[16] << 8 | at[17];
+      if (input.end() - at < size) break;
+      out.emplace_back(at, at + size);
+      at += size;
+    }
+    input.erase(input.begin(), at);
     for (const Bytes& message : out) seen.push_back(message);
     return out;
   }
@@ -351,6 +356,25 @@ TEST_F(SpeakerTest, ExternalSession) {
             (std::vector<AsPathSegment>{{AsPathSegment::Sequence, {4200000001}}}));
 }
 
+TEST_F(SpeakerTest, IPv6WithMd5AndGtsm) {
+  Settings server = base("10.0.0.9");
+  server.listen = {{ip("::1"), 0}};
+  auto n = neighbor("::1", "::1");
+  n.password = "secret";
+  n.ttl_security_hops = 1;
+  n.passive = true;
+  server.neighbors = {n};
+  Node a(io, server);
+  Settings settings = base("10.0.0.1");
+  n.passive = false;
+  n.port = a.port();
+  settings.neighbors = {n};
+  Node b(io, settings);
+  b.originate(1, "2001:db8::1");
+  ASSERT_TRUE(until([&] { return a.has(1); }));
+  EXPECT_EQ(a.routes[fake_nlri(1)]->next_hop, ip("2001:db8::1"));
+}
+
 TEST_F(SpeakerTest, BothConnect) {
   Settings left = base("10.0.0.1");
   left.listen = {{ip("127.0.0.11"), 0}};
@@ -421,7 +445,7 @@ TEST_F(SpeakerTest, Reconfigure) {
 TEST_F(SpeakerTest, DisabledNeighbor) {
   Node rr(io, reflector());
   Node b(io, client(2, rr.port()));
-  ASSERT_TRUE(until([&] { return rr.up("127.0.0.2"); }));
+  ASSERT_TRUE(until([&] { return rr.up("127.0.0.2") && b.up("127.0.0.1"); }));
   Settings settings = reflector();
   settings.neighbors[0].enabled = false;
   ASSERT_TRUE(rr.speaker->reconfigure(settings));
@@ -523,8 +547,16 @@ TEST_F(SpeakerTest, SlowReader) {
   Node d(io, client(4, rr.port()));
   ASSERT_TRUE(
       until([&] { return rr.up("127.0.0.2") && rr.up("127.0.0.3") && rr.up("127.0.0.4"); }));
-  constexpr uint32_t kRoutes = 300000;
-  for (uint32_t i = 0; i < kRoutes; ++i) d.originate(i);
+  // More than the kernel buffers: 12 MB.
+  constexpr uint32_t kRoutes = 60000;
+  auto attributes = std::make_shared<Attributes>();
+  attributes->next_hop = ip("192.0.2.4");
+  for (uint32_t i = 0; i < kRoutes; ++i) {
+    Bytes nlri = fake_nlri(i);
+    nlri[1] = 200;
+    nlri.resize(202);
+    d.speaker->originate(fake_item(nlri), attributes);
+  }
   ASSERT_TRUE(until([&] { return c.routes.size() == kRoutes; }));
   EXPECT_GT(rr.view("127.0.0.2").counts.queued, 0u);
   EXPECT_EQ(rr.view("127.0.0.3").counts.queued, 0u);
