@@ -52,7 +52,8 @@ class Speaker {
   [[nodiscard]] std::expected<void, StartError> start();
   // Ends all sessions. With graceful, the sockets are closed without NOTIFICATION, so that peers
   // with graceful restart keep our routes (RFC 4724); else Cease/Administrative Shutdown (RFC 9003
-  // text). `done` is called once everything that had to be written is written or 1 s has passed.
+  // text). Neither is told to on_changes(): forwarding goes on. `done` is called once everything
+  // that had to be written is written or 1 s has passed.
   void stop(bool graceful, const std::string& text, std::function<void()> done);
 
   // Our own routes. `item` as from Family::next().
@@ -75,9 +76,14 @@ class Speaker {
   // Changes of local AS, router id or listen addresses are refused with the reason.
   [[nodiscard]] std::expected<void, StartError> reconfigure(const Settings& settings);
 
+  // Where we listen, with the port that was given for port 0.
+  [[nodiscard]] std::vector<ListenSettings> listening() const;
+  // Connections closed because they came from no neighbor, or from one that may not connect now.
+  [[nodiscard]] uint64_t rejected_connections() const;
+
  private:
   struct Impl;
-  std::unique_ptr<Impl> impl_;
+  std::shared_ptr<Impl> impl_;
 };
 
 }  // namespace bgp::io

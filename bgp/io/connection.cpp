@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Reading takes place in one buffer that all connections share, so that an idle one costs nothing;
+// only the part of a message that is not whole yet is kept with the connection.
+#include "bgp/io/connection.h"
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/buffer.hpp>
+#include <chrono>
+#include <utility>
+
+#include "bgp/message.h"
+
+namespace bgp::io {
+namespace {
+
+constexpr std::size_t kReadSize = 32768;  // a turn
+constexpr std::size_t kGather = 16;       // messages a write
+constexpr auto kLinger = std::chrono::seconds(1);
+
+}  // namespace
+
+Connection::Connection(tcp::socket socket, std::shared_ptr<ConnectionPool> pool)
+    : socket_(std::move(socket)), linger_(socket_.get_executor()), pool_(std::move(pool)) {
+  pool_->scratch.resize(kMaxExtendedMessage + kReadSize);
+  ++pool_->open;
+}
+
+Connection::~Connection() { close(); }
+
+void Connection::start(Callbacks callbacks) {
+  callbacks_ = std::make_shared<const Callbacks>(std::move(callbacks));
+  error_code error;
+  socket_.non_blocking(true, error);
+  wait();
+}
+
+void Connection::wait() {
+  socket_.async_wait(tcp::socket::wait_read, [self = shared_from_this()](const error_code& error) {
+    self->readable(error);
+  });
+}
+
+void Connection::readable(const error_code& wait_error) {
+  if (closed_) return;
+  if (wait_error) return fail(wait_error);
+  net::Bytes& scratch = pool_->scratch;
+  const std::size_t kept = partial_.size();
+  std::ranges::copy(partial_, scratch.begin());
+  error_code error;
+  const std::size_t count =
+      socket_.read_some(boost::asio::buffer(scratch.data() + kept, kReadSize), error);
+  if (error == boost::asio::error::would_block || error == boost::asio::error::interrupted)
+    return wait();
+  if (error) return fail(error);
+  if (!finishing_) {
+    const std::span<const uint8_t> data(scratch.data(), kept + count);
+    const auto rest = data.subspan(deliver(data));
+    partial_.assign(rest.begin(), rest.end());
+  }
+  if (!closed_) wait();
+}
+
+// Returns how many octets were used up.
+std::size_t Connection::deliver(std::span<const uint8_t> data) {
+  std::size_t at = 0;
+  while (data.size() - at >= kHeaderSize) {
+    const auto callbacks = callbacks_;  // finish() within the call drops ours
+    if (callbacks == nullptr) return data.size();
+    const auto header = decode_header(data.subspan(at), callbacks->max_message());
+    const std::size_t size = header ? header->length : kHeaderSize;
+    if (data.size() - at < size) break;
+    callbacks->message(data.subspan(at, size));
+    at += size;
+  }
+  return callbacks_ == nullptr ? data.size() : at;
+}
+
+void Connection::send(std::shared_ptr<const net::Bytes> message) {
+  if (closed_ || finishing_ || message == nullptr) return;
+  queued_ += message->size();
+  queue_.push_back(std::move(message));
+  if (!writing_) write();
+}
+
+void Connection::write() {
+  std::array<boost::asio::const_buffer, kGather> buffers;
+  std::size_t used = 0;
+  for (; used < std::min(queue_.size(), buffers.size()); ++used)
+    buffers[used] = boost::asio::buffer(*queue_[used]);
+  buffers[0] += offset_;
+  writing_ = true;
+  // Messages stay in the queue until written: the handler keeps them alive with `self`.
+  socket_.async_write_some(buffers,
+                           [self = shared_from_this()](const error_code& error, std::size_t count) {
+                             self->written(error, count);
+                           });
+}
+
+void Connection::written(const error_code& error, std::size_t count) {
+  writing_ = false;
+  if (closed_) return;
+  if (error) return fail(error);
+  queued_ -= count;
+  offset_ += count;
+  while (!queue_.empty() && offset_ >= queue_.front()->size()) {
+    offset_ -= queue_.front()->size();
+    queue_.pop_front();
+  }
+  if (const auto callbacks = callbacks_; callbacks && count != 0) callbacks->sent();
+  if (closed_ || writing_) return;
+  if (!queue_.empty())
+    write();
+  else if (finishing_)
+    end_of_output();
+}
+
+void Connection::finish() {
+  if (closed_ || finishing_) return;
+  finishing_ = true;
+  callbacks_.reset();
+  partial_.clear();
+  linger_.expires_after(kLinger);
+  linger_.async_wait([self = shared_from_this()](const error_code& error) {
+    if (!error) self->close();
+  });
+  if (!writing_) end_of_output();
+}
+
+void Connection::end_of_output() {
+  error_code error;
+  socket_.shutdown(tcp::socket::shutdown_send, error);
+  if (error) close();
+}
+
+void Connection::fail(const error_code& error) {
+  const auto callbacks = std::exchange(callbacks_, nullptr);
+  close();
+  if (callbacks) callbacks->closed(error);
+}
+
+void Connection::close() {
+  if (std::exchange(closed_, true)) return;
+  callbacks_.reset();
+  error_code error;
+  socket_.close(error);
+  linger_.cancel();
+  if (--pool_->open == 0 && pool_->all_closed) pool_->all_closed();
+}
+
+tcp::endpoint Connection::local() const {
+  error_code error;
+  return socket_.local_endpoint(error);
+}
+
+}  // namespace bgp::io
