@@ -111,16 +111,21 @@ void read_ethertypes(const Value& value, PolicyDraft& draft) {
 }
 
 void read_allow(const Value& value, PolicyDraft& draft) {
-  std::vector<std::string> known;
-  for (const auto& reason : draft.loader->drop_reasons) known.emplace_back(reason.name);
+  std::vector<std::string> known, switchable;
+  for (const auto& reason : draft.loader->drop_reasons) {
+    known.emplace_back(reason.name);
+    if (reason.switchable) switchable.emplace_back(reason.name);
+  }
   const auto read_reason = [&](const Value& item) -> std::optional<std::string> {
     const auto text = item.scalar("the name of a drop reason");
     if (!text) return std::nullopt;
-    if (std::ranges::find(known, *text) == known.end()) {
-      item.error(fmt::format("no drop reason {}{}", quote(*text), did_you_mean(*text, known)));
-      return std::nullopt;
-    }
-    return std::string(*text);
+    if (std::ranges::find(known, *text) == known.end())
+      item.error(fmt::format("no drop reason {}{}", quote(*text), did_you_mean(*text, switchable)));
+    else if (std::ranges::find(switchable, *text) == switchable.end())
+      item.error(fmt::format("the drop reason {} can't be switched off", quote(*text)));
+    else
+      return std::string(*text);
+    return std::nullopt;
   };
   const auto allowed = read_set(value, "names of drop reasons", read_reason);
   draft.policy.allow = {allowed.begin(), allowed.end()};

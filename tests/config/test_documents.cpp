@@ -49,6 +49,20 @@ TEST(Manual, HasEveryKeyAndNoOther) {
   EXPECT_GT(known.size(), 90u);
 }
 
+// A row for each drop reason, those for `allow` in the first of the two tables.
+TEST(Manual, HasEveryDropReason) {
+  const std::string text = manual();
+  const auto begin = text.find("### Drop reasons");
+  const auto middle = text.find("These can't be switched off", begin);
+  ASSERT_NE(middle, std::string::npos);
+  for (const auto& reason : dataplane::drop_reasons()) {
+    const auto row =
+        text.find("| `" + std::string(reason.name) + "` | " + reason.text + " |", begin);
+    EXPECT_NE(row, std::string::npos) << reason.name;
+    EXPECT_EQ(row < middle, reason.switchable) << reason.name;
+  }
+}
+
 TEST(Manual, ExampleLoadsClean) {
   const std::string text = manual();
   const auto begin = text.find("```yaml\n");

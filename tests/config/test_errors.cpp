@@ -317,6 +317,8 @@ TEST(Errors, Policy) {
              "f:5:19: policies.a.ethertypes: at most 8 EtherTypes, got 9\n"},
             {"  a: {allow: mld}\n",
              "f:5:14: policies.a.allow: expected a list of names of drop reasons, got \"mld\"\n"},
+            {"  a: {allow: [malformed]}\n",
+             "f:5:15: policies.a.allow[0]: the drop reason \"malformed\" can't be switched off\n"},
             {"  a: {allow: [mldd, mld, mld]}\n",
              "f:5:15: policies.a.allow[0]: no drop reason \"mldd\"; did you mean \"mld\"?\n"
              "f:5:26: policies.a.allow[2]: listed twice\n"},
