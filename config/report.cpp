@@ -18,10 +18,12 @@ Error make(const std::string& file, Place place, std::string where, std::string 
           .what = std::move(what)};
 }
 
-std::vector<Error> in_file_order(std::vector<Error> own, const std::vector<Error>& others) {
-  std::ranges::stable_sort(own, {}, [](const Error& e) { return std::pair(e.line, e.column); });
-  own.insert(own.end(), others.begin(), others.end());
-  return own;
+std::vector<Error> in_file_order(const std::multimap<Place, Error>& own,
+                                 const std::vector<Error>& others) {
+  std::vector<Error> all;
+  for (const auto& [place, error] : own) all.push_back(error);
+  all.insert(all.end(), others.begin(), others.end());
+  return all;
 }
 
 void append(std::vector<Error>& to, std::vector<Error> from) {
@@ -54,10 +56,10 @@ std::string to_string(const Error& error) {
 }
 
 void Report::error(Place place, std::string where, std::string what) {
-  own_errors_.push_back(make(file_, place, std::move(where), std::move(what)));
+  own_errors_.emplace(place, make(file_, place, std::move(where), std::move(what)));
 }
 void Report::warning(Place place, std::string where, std::string what) {
-  own_warnings_.push_back(make(file_, place, std::move(where), std::move(what)));
+  own_warnings_.emplace(place, make(file_, place, std::move(where), std::move(what)));
 }
 void Report::add_errors(std::vector<Error> errors) { append(other_errors_, std::move(errors)); }
 void Report::add_warnings(std::vector<Error> warnings) {

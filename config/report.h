@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Collects what is wrong in a file, and hands out nodes as values that know their path.
 #pragma once
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,7 +28,8 @@ class Report {
 
  private:
   std::string file_;
-  std::vector<Error> own_errors_, own_warnings_, other_errors_, other_warnings_;
+  std::multimap<Place, Error> own_errors_, own_warnings_;
+  std::vector<Error> other_errors_, other_warnings_;
 };
 
 // A node with its path, such as "bgp.neighbors[2].hold-time".

@@ -122,8 +122,23 @@ class Kernel {
   virtual void on_event(std::function<void(const KernelEvent&)> handler) = 0;
 };
 
+struct KernelOptions {
+  // Of the event socket, as the kernel accounts it (some 740 octets an event): a burst of events
+  // that does not fit is one EventsLost.
+  int event_buffer_bytes = 64 << 20;
+};
+
 // The real one, for the network namespace of the calling thread. An error where a socket can't be
-// had.
-[[nodiscard]] KernelResult<std::unique_ptr<Kernel>> open_kernel(boost::asio::io_context& io);
+// had. Forwarding events come from bridges that ensure_domain() was called for; devices that are
+// there already are no event (see links()).
+[[nodiscard]] KernelResult<std::unique_ptr<Kernel>> open_kernel(boost::asio::io_context& io,
+                                                                const KernelOptions& options = {});
+
+// The address that ensure_domain() gives a device that it creates: locally administered, the same
+// at every start, another on every PE.
+[[nodiscard]] net::MacAddress device_mac(const std::string& device, net::Vni vni,
+                                         const net::IpAddress& vtep);
+// Marks a device as made by ensure_domain() (its ifalias).
+[[nodiscard]] std::string device_alias(const std::string& device);
 
 }  // namespace dataplane

@@ -78,6 +78,7 @@ using Route = std::variant<EthernetAutoDiscovery, MacIp, InclusiveMulticast, Eth
 struct NlriError {
   bgp::NlriStatus status = bgp::NlriStatus::Invalid;
   std::size_t offset = 0;  // of the octet that is wrong, from the start of the NLRI
+  bool operator==(const NlriError&) const = default;
 };
 
 // One whole NLRI: type, length, body.
