@@ -11,7 +11,6 @@
 namespace proxyarp {
 namespace {
 
-constexpr std::size_t kIpv6Header = 40;
 constexpr std::size_t kNdFixed = 24;  // type to target
 constexpr uint8_t kIcmpv6 = 58, kHopLimit = 255;
 constexpr uint8_t kOptionSourceLla = 1, kOptionTargetLla = 2;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Arbitrary frames through responders of all profiles. The first octet chooses profile, port, copy
-// and direction; what is sent must be well-formed, and a copy sends nothing.
+// Arbitrary frames through responders of all profiles. The first octet chooses profile, port, copy,
+// direction, time and whether the checksum is put right; what is sent must be well-formed, and a
+// copy sends nothing.
 #include <cstdlib>
 
 #include "tests/proxyarp/frames.h"
@@ -34,7 +35,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   const net::IfIndex port{1u + ((data[0] >> 2) & 3u)};
   const bool copy = (data[0] & 16) != 0, core = (data[0] & 32) != 0;
   lan.now += std::chrono::milliseconds(data[0] & 64);
-  const net::Bytes frame(data + 1, data + size);
+  net::Bytes frame(data + 1, data + size);
+  // The checksum would keep the rest of an ND message out of reach.
+  if ((data[0] & 128) != 0 && frame.size() >= 58 &&
+      frame.size() - 54 >= (std::size_t{frame[18]} << 8 | frame[19]))
+    frame = with_checksum(std::move(frame));
   const Outcome outcome = core ? lan.core(frame) : lan.member(port, frame, copy);
   if (copy && !core) require(!has_frames(outcome.actions));
   for (const Transmit& sent : all_of<Transmit>(outcome.actions))
