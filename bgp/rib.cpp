@@ -513,6 +513,10 @@ PeerCounts Rib::counts(PeerId id) const {
 std::size_t Rib::route_count() const { return impl_->live_routes; }
 std::size_t Rib::path_count() const { return impl_->live_paths; }
 
+std::size_t Rib::memory_bytes() const {
+  return impl_->table.mapped_bytes() + impl_->attributes.mapped_bytes();
+}
+
 void Rib::for_each_path(const std::function<bool(const PathView&)>& visit) const {
   const RouteTable& table = impl_->table;
   AttributeId last = Arena::kNull;

@@ -135,6 +135,8 @@ class Rib {
   [[nodiscard]] PeerCounts counts(PeerId peer) const;
   [[nodiscard]] std::size_t route_count() const;  // keys
   [[nodiscard]] std::size_t path_count() const;
+  // Octets taken for routes, paths and attributes, without the indexes over them.
+  [[nodiscard]] std::size_t memory_bytes() const;
   // Every path of every key, paths of one key together, best first. Stops when visit returns false.
   void for_each_path(const std::function<bool(const PathView&)>& visit) const;
 

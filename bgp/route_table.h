@@ -86,7 +86,9 @@ class RouteTable {
     return p.is_tombstone() || p.rejected != Rejected::None ? kNoPath : first;
   }
   [[nodiscard]] RouteIndex end() const { return end_; }  // above every index in use
-  [[nodiscard]] std::size_t mapped_bytes() const { return arena_.mapped_bytes(); }
+  [[nodiscard]] std::size_t mapped_bytes() const {
+    return arena_.mapped_bytes() + end_ * sizeof(Route);
+  }
 
  private:
   // Which octets of an NLRI are its key, in order. NLRIs of one route type and size usually share

@@ -36,7 +36,8 @@ void UpdateGroup::join(Subscriber& subscriber) {
 
 void UpdateGroup::leave(Subscriber& subscriber) {
   std::erase(members_, &subscriber);
-  if (subscriber.started) --started_;
+  // With nobody in it the log does not go on: what is kept would not be told from the current.
+  if (subscriber.started && --started_ == 0) shared_.clear();
   const uint16_t slot = subscriber.slot;
   subscriber = Subscriber{};
   subscriber.slot = slot;
