@@ -19,6 +19,7 @@ struct DomainDraft {
   Loader* loader = nullptr;
   BroadcastDomain domain;
   std::string policy = "peering";  // of ports that name none
+  bool prefixes_known = true;  // false when one was wrong: then no address is said to be outside
   std::map<net::IpAddress, Owner> addresses;
   std::map<net::MacAddress, std::pair<Owner, std::string>> port_macs;  // and the interface
   std::map<net::IpAddress, const dataplane::MemberPort*> bare;  // addresses of ports without MACs
@@ -48,7 +49,7 @@ std::string list_text(const std::vector<net::IpPrefix>& prefixes) {
 std::optional<net::IpAddress> read_member_address(const Value& value, const DomainDraft& draft) {
   const auto address = read_unicast(value);
   const auto& prefixes = draft.domain.proxy.prefixes;
-  if (!address || prefixes.empty()) return address;
+  if (!address || prefixes.empty() || !draft.prefixes_known) return address;
   const auto prefix =
       std::ranges::find_if(prefixes, [&](const net::IpPrefix& p) { return p.contains(*address); });
   if (prefix == prefixes.end()) {
@@ -224,7 +225,8 @@ void read_members(const Value& value, DomainDraft& draft) {
     MembersDraft members;
     const Present present = read_table(item, members_table(), members);
     // Without prefixes no address could be checked.
-    if (members.file.empty() || draft.domain.proxy.prefixes.empty()) continue;
+    if (members.file.empty() || draft.domain.proxy.prefixes.empty() || !draft.prefixes_known)
+      continue;
     const std::string path = (draft.loader->base / members.file).lexically_normal().string();
     const auto text = read_file(path);
     if (!text) {
@@ -283,6 +285,7 @@ void read_prefixes(const Value& value, DomainDraft& draft) {
   auto& prefixes = draft.domain.proxy.prefixes;
   for (const Value& item : read_items(value, "prefixes")) {
     const auto prefix = read_prefix(item);
+    if (!prefix) draft.prefixes_known = false;
     if (!prefix) continue;
     const auto other = std::ranges::find_if(prefixes, [&](const net::IpPrefix& p) {
       return p.contains(prefix->address) || prefix->contains(p.address);

@@ -211,9 +211,10 @@ TEST(Errors, Neighbor) {
             {"    - {address: 10.0.0.2, as: 1, hold-time: 99999999999999999999h}\n",
              "f:6:45: bgp.neighbors[0].hold-time: expected a whole number of seconds, 0 or 3 to "
              "65535, got \"99999999999999999999h\"\n"},
-            {"    - {address: 10.0.0.2, as: 1, hold-time: 18446744073709551615h}\n",
+            // This many hours are 128000 ms modulo 2^64.
+            {"    - {address: 10.0.0.2, as: 1, hold-time: 103122423467612424h}\n",
              "f:6:45: bgp.neighbors[0].hold-time: expected a whole number of seconds, 0 or 3 to "
-             "65535, got \"18446744073709551615h\"\n"},
+             "65535, got \"103122423467612424h\"\n"},
             {"    - {address: 10.0.0.2, as: 1, hold-time: 5 s}\n",
              "f:6:45: bgp.neighbors[0].hold-time: expected a whole number of seconds, 0 or 3 to "
              "65535, got \"5 s\"\n"},
@@ -556,6 +557,14 @@ TEST(Errors, BindingsAndMembers) {
            "f:13:10: " + where + "mtu: expected a number from 1280 to 9216, got \"1\"\n" + kData +
                "/broken.json:3:19: not JSON: syntax error\n"},
       });
+  // A wrong prefix does not make the addresses wrong.
+  EXPECT_EQ(
+      verdict(kPe + "broadcast-domains:\n  - {name: a, vni: 1, bridge: b, vxlan: v, prefixes: "
+                    "[192.0.2.0/33, 10.0.0.0/8], ports: [{interface: p, macs: "
+                    "[02:00:00:00:00:01], addresses: [192.0.2.1]}], members: [{ixf: "
+                    "v1.json}]}\n"),
+      "f:6:55: broadcast-domains[0].prefixes[0]: expected a prefix such as 192.0.2.0/24, got "
+      "\"192.0.2.0/33\"\n");
   EXPECT_EQ(verdict(kDomain + "    ports: [{interface: p1}, {interface: p2, macs: "
                               "[02:00:00:00:00:01]}]\n    bindings: [{ip: 192.0.2.2, port: p1, "
                               "macs: [02:00:00:00:00:01]}]\n"),
