@@ -47,7 +47,7 @@ bool is_automatic_target(const ExtendedCommunity& target, net::Vni vni) {
     const uint32_t value = number(std::span(target).subspan(4, 4));
     return value == vni.value || value == (kRfc8365Vxlan | vni.value);
   }
-  return vni.value <= 0xffff && number(std::span(target).subspan(6, 2)) == vni.value;
+  return number(std::span(target).subspan(6, 2)) == vni.value;
 }
 
 std::string hex(const ExtendedCommunity& community) {

@@ -12,10 +12,7 @@ void RemoteBindings::set(net::IpAddress ip, const net::RouteDistinguisher& rd, n
       entry->second.candidates.erase(key);
     return;
   }
-  Candidate& candidate = entries_[ip].candidates[key];
-  // The same again (route refresh, new best path with equal content) is not news.
-  if (candidate.arrival != 0 && candidate.path == *path) return;
-  candidate = {*path, ++arrivals_};
+  entries_[ip].candidates[key] = {*path, ++arrivals_};
 }
 
 // 1. With an immutable route, only the MAC of the latest immutable one is in question: it overrides

@@ -24,7 +24,8 @@ class RemoteBindings {
   };
   using Frozen = std::function<bool(net::MacAddress)>;
 
-  // The route of (rd, mac) for this address came, changed or went (no path).
+  // The route of (rd, mac) for this address came, changed or went (no path). The same again (route
+  // refresh) must not be handed in: it would be the latest.
   void set(net::IpAddress ip, const net::RouteDistinguisher& rd, net::MacAddress mac,
            const std::optional<RemotePath>& path);
   // Chooses again. True when the winner is not the one of the last call; `winner` then says which.
