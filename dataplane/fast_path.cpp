@@ -274,10 +274,19 @@ FastPathResult<void> FastPath::Impl::adopt_ports() {
       forget(index);
       continue;
     }
-    if (auto done = attach(index); !done) return done;
+    if (auto done = attach(index); !done) {
+      if (attachments.attached(index, PL_IN)) return done;
+      forget(index);  // went away at this moment
+    }
   }
-  for (auto port : attachments.pinned())
-    if (!ports.contains(port)) attachments.detach(port);
+  // Links that the maps don't know: another layout's, whose port was not set before the last end.
+  for (auto port : attachments.pinned()) {
+    if (ports.contains(port)) continue;
+    if (attachments.attached(port, PL_IN) || attachments.attached(port, PL_OUT))
+      legacy.push_back(port);
+    else
+      attachments.detach(port);
+  }
   return {};
 }
 

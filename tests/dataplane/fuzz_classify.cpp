@@ -2,6 +2,8 @@
 // Any octets as a frame, any as a port's configuration: no read out of bounds, and a frame that is
 // plain must give an answer that is right.
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <span>

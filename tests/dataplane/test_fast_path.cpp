@@ -265,6 +265,11 @@ TEST_F(FastPathTest, OtherLayoutTakesOverWithoutAGap) {
     EXPECT_THAT(fast_path->ports(), ElementsAre(m1));
     EXPECT_EQ(ask(), Outcome::Answered) << "by the old program";
     EXPECT_EQ(count(m1, Direction::Ingress, "arp", "answered"), 0u);
+    if (!force) {  // another end before the port was set
+      reopen(large);
+      EXPECT_THAT(fast_path->ports(), ElementsAre(m1));
+      EXPECT_EQ(ask(), Outcome::Answered);
+    }
     set(port_config(m1));
     EXPECT_THAT(fast_path->ports(), ElementsAre(m1));
     EXPECT_EQ(ask(), Outcome::Answered) << "by the new one";

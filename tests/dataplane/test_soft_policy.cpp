@@ -312,7 +312,7 @@ TEST(Plain, ArpForms) {
   EXPECT_FALSE(plain(arp(kBob, kAlice, {})));
   EXPECT_FALSE(plain(arp(mac("ff:ff:ff:ff:ff:fe"), kAlice, {})));
   EXPECT_FALSE(plain(arp(net::kBroadcastMac, kBob, {})));  // says it is Alice
-  for (std::size_t at : {14, 15, 16, 17, 18, 19}) {        // hardware and protocol types
+  for (std::size_t at = 14; at < 20; ++at) {               // hardware and protocol types
     auto frame = arp_request();
     frame[at] ^= 1;
     EXPECT_FALSE(plain(frame)) << at;
