@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <new>
 
 #include "net/hash.h"
@@ -84,37 +85,40 @@ bool RouteTable::matches(const Shape& shape, std::span<const uint8_t> nlri,
   return true;
 }
 
-// Takes the longest run that the rest of the key has in the rest of the NLRI, again and again.
-bool RouteTable::derive(std::span<const uint8_t> nlri, std::span<const uint8_t> key, Shape& out) {
-  out = Shape{nlri.empty() ? uint8_t{0} : nlri[0],
-              static_cast<uint16_t>(nlri.size()),
-              0,
-              static_cast<uint8_t>(key.size()),
-              {}};
-  std::size_t from = 0;
-  for (std::size_t done = 0; done < key.size();) {
-    if (out.runs == out.run.size()) return false;
-    std::size_t offset = 0, size = 0;
-    for (std::size_t at = from; at < nlri.size(); ++at) {
-      const auto a = nlri.subspan(at), b = key.subspan(done);
-      const auto same = static_cast<std::size_t>(
-          std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
-      if (same > size) offset = at, size = same;
-    }
-    if (size == 0) return false;
-    out.run[out.runs++] = {static_cast<uint16_t>(offset), static_cast<uint8_t>(size)};
-    from = offset + size;
-    done += size;
+// Finds the rest of the key in the rest of the NLRI, longer runs first. `budget` bounds the search.
+bool RouteTable::derive(std::span<const uint8_t> nlri, std::span<const uint8_t> key,
+                        std::size_t from, Shape& shape, int& budget) {
+  if (key.empty()) return true;
+  if (shape.runs == shape.run.size()) return false;
+  std::vector<Shape::Run> found;
+  for (std::size_t at = from; at < nlri.size(); ++at) {
+    const auto rest = nlri.subspan(at);
+    const auto same = std::mismatch(rest.begin(), rest.end(), key.begin(), key.end()).second;
+    if (same != key.begin())
+      found.push_back({static_cast<uint16_t>(at), static_cast<uint8_t>(same - key.begin())});
   }
-  return true;
+  std::ranges::stable_sort(found, std::greater{}, &Shape::Run::size);
+  for (const Shape::Run& run : found) {
+    if (--budget < 0) return false;
+    shape.run[shape.runs++] = run;
+    if (derive(nlri, key.subspan(run.size), std::size_t{run.offset} + run.size, shape, budget))
+      return true;
+    --shape.runs;
+  }
+  return false;
 }
 
 uint8_t RouteTable::shape_for(std::span<const uint8_t> nlri, std::span<const uint8_t> key) {
   const uint8_t type = nlri.empty() ? uint8_t{0} : nlri[0];
   for (std::size_t i = 0; i < shapes_.size(); ++i)
     if (shapes_[i].type == type && matches(shapes_[i], nlri, key)) return static_cast<uint8_t>(i);
-  Shape shape;
-  if (shapes_.size() == kExplicitKey || !derive(nlri, key, shape)) return kExplicitKey;
+  if (shapes_.size() == kMaxShapes || failures_[type] == kMaxFailures) return kExplicitKey;
+  Shape shape{type, static_cast<uint16_t>(nlri.size()), 0, static_cast<uint8_t>(key.size()), {}};
+  int budget = 500;
+  if (!derive(nlri, key, 0, shape, budget)) {
+    ++failures_[type];
+    return kExplicitKey;
+  }
   shapes_.push_back(shape);
   return static_cast<uint8_t>(shapes_.size() - 1);
 }

@@ -105,10 +105,13 @@ class RouteTable {
     std::array<Run, 4> run{};
   };
   static constexpr uint8_t kExplicitKey = 0xff;
+  static constexpr std::size_t kMaxShapes = 64;
+  static constexpr uint8_t kMaxFailures = 16;  // of a route type, then its keys are kept
 
   static bool matches(const Shape& shape, std::span<const uint8_t> nlri,
                       std::span<const uint8_t> key);
-  static bool derive(std::span<const uint8_t> nlri, std::span<const uint8_t> key, Shape& out);
+  static bool derive(std::span<const uint8_t> nlri, std::span<const uint8_t> key, std::size_t from,
+                     Shape& shape, int& budget);
   [[nodiscard]] uint8_t shape_for(std::span<const uint8_t> nlri, std::span<const uint8_t> key);
   static std::size_t record_size(uint8_t shape, std::span<const uint8_t> nlri,
                                  std::span<const uint8_t> key) {
@@ -126,6 +129,7 @@ class RouteTable {
   RouteIndex end_ = 0;
   HashIndex index_;
   std::vector<Shape> shapes_;
+  std::array<uint8_t, 256> failures_{};
 };
 
 }  // namespace bgp

@@ -582,6 +582,17 @@ TEST(Rib, ASlowPeerHoldsNobodyUpAndCostsNoMoreThanTheTable) {
   EXPECT_THAT(fabric.sent(kClientB), IsEmpty());
 }
 
+TEST(Rib, ARouteTakesNoMoreThanItsNlriAndAFewWords) {
+  Fabric fabric;
+  fabric.up(kClientA, ibgp(kClientA));
+  const AttributesPtr attributes = share(vtep(1));
+  for (uint32_t i = 0; i < 20000; ++i)  // 35 octets each; some with a segment, which is not the key
+    fabric.rib.update(kClientA, make_item(make_nlri(i * 77, i, static_cast<uint8_t>(i % 3))),
+                      attributes);
+  EXPECT_EQ(fabric.rib.route_count(), 20000u);
+  EXPECT_LT(fabric.rib.memory_bytes(), 20000u * 80);
+}
+
 TEST(Rib, MemoryOfWithdrawnRoutesIsReleased) {
   Rib::Options rr = options();
   rr.track_changes = false;
