@@ -106,7 +106,6 @@ def ping_matrix(lab, seconds=1.0):
 
 def workload(lab):
     """Frames per second that each member received, by class."""
-    lab.quiet_members()
     with lab.counting(core=False) as counts:
         children = [lab.start(f"m{SOURCE}", "peerlan-frames", *arguments, "--rate", rate, "--seconds", SECONDS)
                     for _, arguments, rate in WORKLOAD]
