@@ -56,6 +56,10 @@ struct Settings {
   net::IpAddress router_id;            // IPv4
   std::optional<uint32_t> cluster_id;  // host order; router id when absent
   std::vector<ListenSettings> listen;  // empty: no listener
+  // A reflector or route server that has just started collects this long before it advertises, or
+  // until every neighbor has sent its End-of-RIB: its own End-of-RIB must not come before the
+  // routes it shall reflect (RFC 4724 section 4.1, Selection_Deferral_Timer).
+  std::chrono::seconds selection_deferral{10};
   std::vector<NeighborSettings> neighbors;
   bool operator==(const Settings&) const = default;
 };

@@ -264,6 +264,11 @@ const Table<BgpDraft>& bgp_table() {
                                      {
                                          {"listen", read_listen},
                                          {"cluster-id", read_cluster_id},
+                                         {"selection-deferral",
+                                          [](const Value& v, BgpDraft& d) {
+                                            assign(d.loader->settings.bgp.selection_deferral,
+                                                   read_seconds(v, 0, 3600));
+                                          }},
                                          {"groups", read_groups},
                                          {"neighbors",
                                           [](const Value& v, BgpDraft& d) {

@@ -11,10 +11,6 @@
 #include "daemon/metrics.h"
 #include "evpn/nlri.h"
 
-#ifndef PEERLAN_BPF_OBJECT
-#define PEERLAN_BPF_OBJECT "/usr/lib/peerlan/bum.bpf.o"
-#endif
-
 namespace peerland {
 namespace {
 
@@ -80,7 +76,6 @@ std::expected<void, std::string> App::start_data_path() {
   if (any_ebpf(settings_)) {
     dataplane::FastPathOptions options;
     options.pin_directory = settings_.pin_directory;
-    options.object_file = PEERLAN_BPF_OBJECT;
     auto path = dataplane::FastPath::open(options);
     if (!path) return std::unexpected(path.error().what);
     fast_path_ = std::move(*path);

@@ -3,12 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
 #include <charconv>
 #include <functional>
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "daemon/app.h"
@@ -294,6 +296,14 @@ json::object routes(const App& app, const Filter& filter) {
     });
     return true;
   });
+  // By RD, type and key; paths of one route stay in the order of preference.
+  const auto order = [](const json::value& row) {
+    const auto& r = row.as_object();
+    return std::make_tuple(json::serialize(r.at("rd")), r.at("type").to_number<int64_t>(),
+                           std::string(r.at("route").as_string()));
+  };
+  std::stable_sort(rows.begin(), rows.end(),
+                   [&](const json::value& a, const json::value& b) { return order(a) < order(b); });
   return {{"routes", std::move(rows)}};
 }
 

@@ -54,6 +54,12 @@ std::optional<StartError> check(const Settings& settings) {
   return std::nullopt;
 }
 
+bool reflects(const Settings& settings) {
+  return std::ranges::any_of(settings.neighbors, [](const NeighborSettings& neighbor) {
+    return neighbor.enabled && neighbor.role != NeighborRole::Peer;
+  });
+}
+
 // True when the change can be taken over while the session stays up.
 bool same_session(const NeighborSettings& a, const NeighborSettings& b) {
   NeighborSettings like_b = a;
@@ -82,6 +88,7 @@ struct Speaker::Impl : std::enable_shared_from_this<Speaker::Impl> {
              {},
              {}},
         convergence(io),
+        deferral(io),
         stop_limit(io) {
     core.changed = [this] { schedule_flush(); };
     core.progress = [this] { check_convergence(); };
@@ -101,6 +108,8 @@ struct Speaker::Impl : std::enable_shared_from_this<Speaker::Impl> {
   void flush();
   void check_convergence();
   void converge();
+  void defer_selection();
+  void advertise();
   void shut();
 
   Core core;
@@ -110,7 +119,7 @@ struct Speaker::Impl : std::enable_shared_from_this<Speaker::Impl> {
   std::function<void(const std::vector<RibChange>&)> changes_handler;
   std::function<void()> converged_handler;
   std::function<void()> stopped;
-  boost::asio::steady_timer convergence, stop_limit;
+  boost::asio::steady_timer convergence, deferral, stop_limit;
   std::mt19937_64 random{std::random_device{}()};
   PeerId next_peer = 1;
   bool started = false, stopping = false, converged = false, flush_pending = false;
@@ -139,6 +148,7 @@ std::expected<void, StartError> Speaker::Impl::start() {
     if (settings.enabled && settings.graceful_restart)
       longest = std::max(longest, settings.restart_time);
   }
+  if (longest > 0s && reflects(core.settings)) defer_selection();
   for (const auto& listener : listeners) accept(listener);
   for (const auto& [address, neighbor] : neighbors)
     if (neighbor->settings().enabled) neighbor->start();
@@ -260,9 +270,27 @@ void Speaker::Impl::check_convergence() {
     });
 }
 
+// A reflector's neighbors take its End-of-RIB as the word that what they kept and did not hear
+// again is gone. So it waits for the others' routes first.
+void Speaker::Impl::defer_selection() {
+  core.rib.hold_advertisements(true);
+  deferral.expires_after(core.settings.selection_deferral);
+  deferral.async_wait([weak = weak_from_this()](const error_code& error) {
+    const auto self = weak.lock();
+    if (!error && self != nullptr) self->advertise();
+  });
+}
+
+void Speaker::Impl::advertise() {
+  deferral.cancel();
+  core.rib.hold_advertisements(false);
+  schedule_flush();
+}
+
 void Speaker::Impl::converge() {
   if (stopping || std::exchange(converged, true)) return;
   convergence.cancel();
+  advertise();
   for (const auto& [address, neighbor] : neighbors) neighbor->set_restarting(false);
   flush();  // what was learned comes before the word that this is all
   core.log->info("converged after start: {} routes", core.rib.route_count());
@@ -283,6 +311,7 @@ void Speaker::Impl::shut() {
 void Speaker::Impl::stop(bool graceful, const std::string& text, std::function<void()> done) {
   stopping = true;
   convergence.cancel();
+  deferral.cancel();
   shut();
   for (const auto& [address, neighbor] : neighbors) {
     if (graceful)

@@ -251,6 +251,39 @@ TEST_F(SpeakerTest, GracefulRestartShowsNoWithdraw) {
               testing::Contains(HasSubstr("restarted, 25/70 forwarding preserved")));
 }
 
+// The reflector is restarted. The client that is back first must not take the reflector's
+// End-of-RIB for the word that the other's routes are gone.
+TEST_F(SpeakerTest, ReflectorRestartShowsNoWithdraw) {
+  Settings settings = reflector(2);
+  auto rr = std::make_unique<Node>(io, settings);
+  settings.listen[0].port = rr->port();
+  Settings late = client(2, rr->port());
+  late.neighbors[0].connect_retry = 3s;
+  Node b(io, late);
+  Node c(io, client(3, rr->port()));
+  for (uint32_t i = 0; i < 100; ++i) b.originate(i);
+  ASSERT_TRUE(until([&] { return c.routes.size() == 100 && c.converged && rr->converged; }));
+  const auto seen = c.change_count;
+  rr.reset();
+  ASSERT_TRUE(until([&] { return c.view("127.0.0.1").stale_kept; }));
+  rr = std::make_unique<Node>(io, settings);
+  ASSERT_TRUE(until([&] { return rr->converged && c.view("127.0.0.1").counts.stale == 0; }));
+  EXPECT_EQ(c.change_count, seen);
+  EXPECT_EQ(c.routes.size(), 100u);
+}
+
+// A client that never comes holds the others up no longer than selection_deferral.
+TEST_F(SpeakerTest, DeferralEnds) {
+  Settings settings = reflector(3);
+  settings.selection_deferral = 1s;
+  Node rr(io, settings);
+  Node b(io, client(2, rr.port()));
+  Node c(io, client(3, rr.port()));
+  b.originate(1);
+  EXPECT_TRUE(until([&] { return c.has(1); }));
+  EXPECT_FALSE(rr.converged);
+}
+
 TEST_F(SpeakerTest, RestartTimeEnds) {
   Node rr(io, reflector(2));
   Settings settings = client(2, rr.port());

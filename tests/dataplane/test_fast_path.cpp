@@ -1,1 +1,424 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+// The data path on real devices: two member ports on a bridge. What is attached, what outlives the
+// FastPath object and what a later one makes of it.
+#include <bpf/bpf.h>
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+
+#include <atomic>
+#include <thread>
+
+#include "dataplane/bpf/abi.h"
+#include "tests/dataplane/namespace.h"
+
+using namespace dataplane;
+using namespace frames;
+using lab::Bytes;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace {
+
+class FastPathTest : public lab::BpfTest {
+ protected:
+  void SetUp() override {
+    BpfTest::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    make_bridge();
+    m1 = lab::index_of("m1");
+    m2 = lab::index_of("m2");
+    alice = std::make_unique<lab::Member>("p1");
+    bob = std::make_unique<lab::Member>("p2");
+  }
+  // Alice asks for 192.0.2.2; whether she is answered by the fast path, and whether Bob hears it.
+  enum class Outcome { Answered, Flooded, Neither };
+  Outcome ask() {
+    while (alice->receive(0)) {
+    }
+    while (bob->receive(0)) {
+    }
+    alice->send(arp_request());
+    // A frame behind the request: what is not there before it does not come.
+    alice->send(marker());
+    const auto at_bob = bob->receive();
+    EXPECT_TRUE(at_bob);
+    if (!at_bob) return Outcome::Neither;
+    if (*at_bob != marker()) {
+      EXPECT_EQ(*at_bob, arp_request());
+      EXPECT_EQ(bob->receive(), marker());
+      EXPECT_TRUE(alice->silent());
+      return Outcome::Flooded;
+    }
+    const auto at_alice = alice->receive(0);
+    if (!at_alice) return Outcome::Neither;
+    EXPECT_EQ(*at_alice, answer());
+    EXPECT_TRUE(alice->silent()) << "answered twice";
+    return Outcome::Answered;
+  }
+  static Bytes marker() {
+    return eth(kBob, kAlice, 0x0800, ipv4(6, ip("192.0.2.1"), ip("192.0.2.2"), Bytes(26)));
+  }
+  static Bytes answer() {
+    return cut(arp(kAlice, kBob,
+                   {.op = 2,
+                    .sender_mac = kBob,
+                    .sender = ip("192.0.2.2"),
+                    .target_mac = kAlice,
+                    .target = ip("192.0.2.1")}),
+               60);
+  }
+  std::size_t pins(const std::string& folder) {
+    std::error_code error;
+    std::size_t n = 0;
+    for ([[maybe_unused]] const auto& e :
+         std::filesystem::directory_iterator(lab::pin_directory() + "/" + folder, error))
+      ++n;
+    return n;
+  }
+  static FastPathOptions clsact() {
+    auto out = options();
+    out.force_clsact = true;
+    return out;
+  }
+  void attach_answer_detach() {
+    EXPECT_EQ(ask(), Outcome::Flooded);
+    set(port_config(m1));
+    bind("192.0.2.2", kBob, m2);
+    EXPECT_EQ(ask(), Outcome::Answered);
+    EXPECT_EQ(count(m1, Direction::Ingress, "arp", "answered"), 1u);
+    EXPECT_EQ(count(m1, Direction::Ingress, "unicast", "passed"), 1u);
+    EXPECT_THAT(fast_path->ports(), ElementsAre(m1));
+    // At the egress of m1 the answer is a unicast frame like others.
+    EXPECT_EQ(count(m1, Direction::Egress, "unicast", "passed"), 1u);
+    ASSERT_TRUE(fast_path->remove_port(m1));
+    EXPECT_EQ(ask(), Outcome::Flooded);
+    EXPECT_TRUE(fast_path->ports().empty());
+    EXPECT_EQ(pins("links"), 0u);
+    EXPECT_TRUE(fast_path->remove_port(m1)) << "twice is fine";
+  }
+
+  net::IfIndex m1, m2;
+  std::unique_ptr<lab::Member> alice, bob;
+};
+
+TEST_F(FastPathTest, AttachAnswerDetach) {
+  if (std::string_view(fast_path->attach_mode()) != "tcx") GTEST_SKIP() << "no tcx here";
+  attach_answer_detach();
+}
+
+TEST_F(FastPathTest, AttachAnswerDetachWithClsact) {
+  reopen(clsact());
+  EXPECT_STREQ(fast_path->attach_mode(), "clsact");
+  attach_answer_detach();
+}
+
+TEST_F(FastPathTest, NeighborAdvertisementReachesTheAsker) {
+  set(port_config(m1));
+  bind("2001:db8:1::2", kBob, m2);
+  alice->send(ns());
+  EXPECT_EQ(alice->receive(), na({.from_mac = kBob,
+                                  .from = ip("2001:db8:1::2"),
+                                  .target = ip("2001:db8:1::2"),
+                                  .to = ip("2001:db8:1::1"),
+                                  .to_mac = kAlice,
+                                  .flags = 0xe0}));
+}
+
+// Tags that the device took out of the frame, and frames that the kernel's test run refuses.
+TEST_F(FastPathTest, TagsAndCutFrames) {
+  set(port_config(m1));
+  // The receiving kernel takes the tag out of the frame before the program sees it.
+  for (uint16_t type : {uint16_t{0x8100}, uint16_t{0x88a8}}) {
+    for (auto frame : {marker(), arp_request()}) {
+      const Bytes tag{static_cast<uint8_t>(type >> 8), static_cast<uint8_t>(type), 0, 5};
+      frame.insert(frame.begin() + 12, tag.begin(), tag.end());
+      alice->send(frame);
+    }
+  }
+  EXPECT_EQ(count(m1, Direction::Ingress, "unicast", "vlan-tag"), 2u);
+  EXPECT_EQ(count(m1, Direction::Ingress, "broadcast", "vlan-tag"), 2u);
+  uint64_t sent = 0;
+  for (const auto& c : cases())
+    if (std::string_view(c.reason) == "malformed" && c.frame.size() < 54 && c.frame[12] != 0x08) {
+      alice->send(c.frame);
+      ++sent;
+    }
+  EXPECT_GT(sent, 0u);
+  EXPECT_EQ(count(m1, Direction::Ingress, "multicast", "malformed"), sent);
+  alice->send(cut(marker(), 30));
+  EXPECT_EQ(count(m1, Direction::Ingress, "unicast", "malformed"), 1u);
+  EXPECT_TRUE(bob->silent());
+}
+
+TEST_F(FastPathTest, EgressKeepsWhatTheBridgeWouldFlood) {
+  auto config = port_config(m2);
+  config.policy.egress[2] = Limit{.packets_per_second = 0, .bits_per_second = {}};
+  set(config);
+  alice->send(to_group("01:80:c2:00:00:00", 38, Bytes(38, 0x42)));  // flooded with STP off
+  alice->send(udp4("255.255.255.255", 9));
+  alice->send(marker());
+  EXPECT_EQ(bob->receive(), marker());
+  EXPECT_EQ(count(m2, Direction::Egress, "control", "stp"), 1u);
+  EXPECT_EQ(count(m2, Direction::Egress, "broadcast", "broadcast"), 1u);
+  EXPECT_EQ(count(m2, Direction::Egress, "unicast", "passed"), 1u);
+}
+
+TEST_F(FastPathTest, OutlivesItsOwnerAndIsAdopted) {
+  for (const auto& with : {options(), clsact()}) {
+    SCOPED_TRACE(with.force_clsact);
+    reopen(with);
+    set(port_config(m1));
+    auto core = port_config(m2);
+    core.kind = PortKind::Core;
+    set(core);
+    bind("192.0.2.2", kBob, m2);
+    ASSERT_TRUE(fast_path->add_mac(net::Vni(100), kBob));
+    EXPECT_EQ(ask(), Outcome::Answered);
+    fast_path.reset();
+    EXPECT_EQ(ask(), Outcome::Answered) << "while nobody owns it";
+    reopen(with);
+    EXPECT_EQ(ask(), Outcome::Answered);
+    EXPECT_THAT(fast_path->ports(), ElementsAre(m1, m2));
+    EXPECT_THAT(fast_path->bindings(),
+                ElementsAre(FastBinding{
+                    .vni = net::Vni(100), .ip = ip("192.0.2.2"), .mac = kBob, .port = m2}));
+    EXPECT_EQ(fast_path->macs().size(), 1u);
+    EXPECT_EQ(count(m1, Direction::Ingress, "arp", "answered"), 3u);
+    EXPECT_GT(count(m2, Direction::Encap, "unicast", "passed"), 0u) << "the kind is kept";
+    set(port_config(m1));
+    EXPECT_EQ(count(m1, Direction::Ingress, "arp", "answered"), 3u);
+    EXPECT_EQ(ask(), Outcome::Answered);
+    EXPECT_TRUE(fast_path->remove_port(m1));
+    EXPECT_TRUE(fast_path->remove_port(m2));
+    EXPECT_EQ(ask(), Outcome::Flooded);
+    ASSERT_TRUE(fast_path->clear_binding(net::Vni(100), ip("192.0.2.2")));
+  }
+}
+
+TEST_F(FastPathTest, ChangesTheWayOfAttachingInPlace) {
+  if (std::string_view(fast_path->attach_mode()) != "tcx") GTEST_SKIP() << "no tcx here";
+  set(port_config(m1));
+  bind("192.0.2.2", kBob, m2);
+  for (int i = 0; i < 2; ++i) {
+    reopen(clsact());
+    EXPECT_EQ(pins("links"), 0u);
+    EXPECT_EQ(ask(), Outcome::Answered);
+    reopen(options());
+    EXPECT_EQ(pins("links"), 2u);
+    EXPECT_EQ(ask(), Outcome::Answered);
+  }
+  // Once each: not by a filter that was left behind.
+  EXPECT_EQ(count(m1, Direction::Ingress, "arp", "answered"), 4u);
+  EXPECT_EQ(count(m1, Direction::Ingress, "unicast", "passed"), 4u);
+}
+
+// Every request is answered once, whatever happens to the owner.
+TEST_F(FastPathTest, SwapUnderLoadLosesNothing) {
+  for (const auto& with : {options(), clsact()}) {
+    SCOPED_TRACE(with.force_clsact);
+    reopen(with);
+    auto config = port_config(m1);
+    config.policy.answers = {};  // no limit
+    set(config);
+    bind("192.0.2.2", kBob, m2);
+    std::atomic<bool> stop = false;
+    std::atomic<uint64_t> asked = 0, wrong = 0;
+    std::jthread load([&] {
+      while (!stop) {
+        alice->send(arp_request());
+        ++asked;
+        if (alice->receive() != answer()) ++wrong;
+      }
+    });
+    for (int i = 0; i < 5; ++i) {
+      reopen(with);
+      set(config);
+    }
+    while (asked < 500) std::this_thread::yield();
+    stop = true;
+    load.join();
+    EXPECT_EQ(wrong, 0u);
+    EXPECT_TRUE(alice->silent());
+    EXPECT_TRUE(bob->silent()) << "nothing slipped through";
+    EXPECT_EQ(count(m1, Direction::Ingress, "arp", "answered"), asked);
+    ASSERT_TRUE(fast_path->remove_port(m1));
+  }
+}
+
+TEST_F(FastPathTest, OtherLayoutTakesOverWithoutAGap) {
+  for (bool force : {false, true}) {
+    SCOPED_TRACE(force);
+    auto small = options();
+    small.force_clsact = force;
+    auto large = small;
+    large.max_bindings = 2048;
+    reopen(small);
+    set(port_config(m1));
+    bind("192.0.2.2", kBob, m2);
+    bind("2001:db8:1::2", kBob, m2);
+    ASSERT_TRUE(fast_path->add_mac(net::Vni(100), kBob));
+    reopen(large);
+    EXPECT_EQ(fast_path->bindings().size(), 2u);
+    EXPECT_EQ(fast_path->macs().size(), 1u);
+    EXPECT_THAT(fast_path->ports(), ElementsAre(m1));
+    EXPECT_EQ(ask(), Outcome::Answered) << "by the old program";
+    EXPECT_EQ(count(m1, Direction::Ingress, "arp", "answered"), 0u);
+    set(port_config(m1));
+    EXPECT_THAT(fast_path->ports(), ElementsAre(m1));
+    EXPECT_EQ(ask(), Outcome::Answered) << "by the new one";
+    EXPECT_EQ(count(m1, Direction::Ingress, "arp", "answered"), 1u);
+    // A port that is not wanted any more goes without having been set.
+    reopen(small);
+    ASSERT_TRUE(fast_path->remove_port(m1));
+    EXPECT_TRUE(fast_path->ports().empty());
+    EXPECT_EQ(ask(), Outcome::Flooded);
+  }
+  std::size_t sets = 0;
+  for (const auto& e : std::filesystem::directory_iterator(lab::pin_directory()))
+    sets += e.path().filename().string().starts_with("maps");
+  EXPECT_EQ(sets, 1u);
+}
+
+TEST_F(FastPathTest, HalfMadeMapSetIsIgnored) {
+  fast_path.reset();
+  std::filesystem::create_directory(lab::pin_directory() + "/maps9");
+  reopen(options());
+  EXPECT_FALSE(std::filesystem::exists(lab::pin_directory() + "/maps9"));
+}
+
+TEST_F(FastPathTest, PortsThatAreGoneAreCleanedUp) {
+  set(port_config(m1));
+  set(port_config(m2));
+  bind("192.0.2.2", kBob, m2);
+  lab::run("ip link del m1");
+  reopen(options());
+  EXPECT_THAT(fast_path->ports(), ElementsAre(m2));
+  EXPECT_EQ(pins("links"), 2u);
+  lab::run("ip link del m2");
+  EXPECT_TRUE(fast_path->remove_port(m2));
+  EXPECT_EQ(pins("links"), 0u);
+  const auto gone = fast_path->set_port(port_config(m2));
+  ASSERT_FALSE(gone);
+  EXPECT_EQ(gone.error().error, ENODEV);
+  EXPECT_TRUE(fast_path->ports().empty());
+}
+
+TEST_F(FastPathTest, ADetachedProgramComesBackWithSetPort) {
+  set(port_config(m1));
+  bind("192.0.2.2", kBob, m2);
+  const auto link = lab::pin_directory() + "/links/" + std::to_string(m1.value) + "_in";
+  const int fd = bpf_obj_get(link.c_str());
+  ASSERT_EQ(bpf_link_detach(fd), 0);  // by whoever; the pin stays
+  close(fd);
+  EXPECT_EQ(ask(), Outcome::Flooded);
+  set(port_config(m1));
+  EXPECT_EQ(ask(), Outcome::Answered);
+}
+
+TEST_F(FastPathTest, TeardownLeavesNothing) {
+  for (const auto& with : {options(), clsact()}) {
+    SCOPED_TRACE(with.force_clsact);
+    reopen(with);
+    set(port_config(m1));
+    set(port_config(m2));
+    bind("192.0.2.2", kBob, m2);
+    const auto busy = FastPath::teardown(lab::pin_directory());
+    ASSERT_FALSE(busy);
+    EXPECT_THAT(busy.error().what, HasSubstr("in use"));
+    fast_path.reset();
+    const auto done = FastPath::teardown(lab::pin_directory());
+    EXPECT_TRUE(done) << done.error().what;
+    EXPECT_FALSE(std::filesystem::exists(lab::pin_directory()));
+    EXPECT_EQ(ask(), Outcome::Flooded);
+    EXPECT_TRUE(FastPath::teardown(lab::pin_directory()));
+  }
+}
+
+TEST_F(FastPathTest, OnlyOneOwner) {
+  const auto second = FastPath::open(options());
+  ASSERT_FALSE(second);
+  EXPECT_THAT(second.error().what, HasSubstr("in use"));
+}
+
+TEST_F(FastPathTest, ErrorsSayWhatIsWrong) {
+  auto with = options();
+  with.pin_directory = "/tmp/plbpf-nowhere/x";
+  auto refused = FastPath::open(with);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().what, HasSubstr("not on a bpffs"));
+  EXPECT_FALSE(std::filesystem::exists("/tmp/plbpf-nowhere"));
+  fast_path.reset();
+  with = options();
+  with.object_file = "/nonexistent.bpf.o";
+  refused = FastPath::open(with);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().what, HasSubstr("open /nonexistent.bpf.o"));
+  reopen(options());
+  auto config = port_config(m1);
+  config.macs.resize(PL_MAX_MACS + 1);
+  const auto too_long = fast_path->set_port(config);
+  ASSERT_FALSE(too_long);
+  EXPECT_THAT(too_long.error().what, HasSubstr("MAC addresses"));
+  for (uint32_t i = 0; i < 1024; ++i)
+    ASSERT_TRUE(fast_path->set_binding(
+        {.vni = net::Vni(1), .ip = IpAddress::v4(i), .mac = kBob, .port = {}}));
+  EXPECT_FALSE(fast_path->set_binding(
+      {.vni = net::Vni(1), .ip = IpAddress::v4(5000), .mac = kBob, .port = {}}));
+}
+
+// Ifindexes of one namespace mean nothing in another.
+TEST_F(FastPathTest, PinsBelongToOneNamespace) {
+  set(port_config(m1));
+  fast_path.reset();
+  const int home = ::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(home, 0);
+  ASSERT_EQ(unshare(CLONE_NEWNET), 0);
+  const auto foreign = FastPath::open(options());
+  ASSERT_EQ(setns(home, CLONE_NEWNET), 0);
+  ASSERT_FALSE(foreign);
+  EXPECT_THAT(foreign.error().what, HasSubstr("another network namespace"));
+  // Once its devices are gone, it is nobody's.
+  lab::run("ip link del m1");
+  ASSERT_EQ(unshare(CLONE_NEWNET), 0);
+  {
+    const auto taken = FastPath::open(options());
+    EXPECT_TRUE(taken);
+    EXPECT_TRUE(taken && (*taken)->ports().empty());
+  }
+  ASSERT_EQ(setns(home, CLONE_NEWNET), 0);
+  close(home);
+}
+
+// In a mount namespace without a bpffs, one is mounted.
+TEST_F(FastPathTest, MountsTheBpffsWhenThereIsNone) {
+  fast_path.reset();
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    if (unshare(CLONE_NEWNS) != 0 ||
+        mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+      _exit(77);
+    while (umount("/sys/fs/bpf") == 0) {
+    }
+    const auto opened = FastPath::open(options());
+    if (!opened) std::fprintf(stderr, "%s\n", opened.error().what.c_str());
+    _exit(opened ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "no mount namespace here";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST_F(FastPathTest, SurvivesDownUpAndLeavingTheBridge) {
+  set(port_config(m1));
+  bind("192.0.2.2", kBob, m2);
+  lab::run("ip link set m1 down && ip link set m1 up");
+  lab::run("ip link set m1 nomaster && ip link set m1 master br0");
+  EXPECT_EQ(ask(), Outcome::Answered);
+}
+
+}  // namespace

@@ -350,6 +350,7 @@ struct Case {
   const char* name;
   void (*run)(Machine&);
 };
+inline void PrintTo(const Case& tested, std::ostream* out) { *out << tested.name; }
 #define PEERLAN_CASE(name) \
   Case { #name, name }
 inline const std::vector<Case>& contract_cases() {

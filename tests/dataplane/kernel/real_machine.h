@@ -22,6 +22,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -81,6 +82,9 @@ class Tap {
     std::ranges::copy(source.bytes(), frame.begin() + 6);
     frame[12] = 0x88;
     frame[13] = 0xb5;
+    send(frame);
+  }
+  void send(std::span<const uint8_t> frame) {
     EXPECT_EQ(::send(fd_, frame.data(), frame.size(), 0), static_cast<ssize_t>(frame.size()));
   }
   // Frames that came in so far. On veth a frame is delivered before send() returns or soon after.
@@ -138,6 +142,7 @@ class RealMachine final : public Machine {
         "for i in 1 2; do"
         " ip link add m$i type veth peer name p$i;"
         " echo 1 > /proc/sys/net/ipv6/conf/p$i/disable_ipv6;"
+        " echo 8 > /proc/sys/net/ipv4/conf/p$i/arp_ignore;"
         " ip link set p$i up; ip link set m$i up;"
         "done");
     EXPECT_EQ(quiet_, "");
