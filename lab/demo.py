@@ -198,7 +198,8 @@ def run(keep):
     heading("The workload again")
     say(f"m{SOURCE} sends the same frames for {SECONDS} s ...")
     after = workload(lab)
-    heading("Nothing is dropped without a name")
+    heading("Known addresses were answered at the port, nothing was dropped without a name")
+    show(lab, "pe1", "peerlan", "show", "ports")
     show(lab, "pe1", "peerlan", "show", "drops")
     total = before_after(before, after)
 
