@@ -224,7 +224,9 @@ class Lab:
     @contextlib.contextmanager
     def counting(self, members=MEMBERS, core=True):
         """Counts what arrives at members, and inside VXLAN at the core, until the block ends; yields
-        a dictionary that then holds name -> the counter's document."""
+        a dictionary that then holds name -> the counter's document. The members' kernels, which would
+        refresh neighbours of earlier tests, are made to forget them."""
+        self.quiet_members()
         places = [(f"m{n}", f"m{n}", "eth1", []) for n in members]
         if core:
             places += [(f"core-{i}", "core", i, ["--vxlan"]) for i in ("pe1", "pe2", "pe3")]

@@ -90,6 +90,7 @@ class Fabric(labkit.LabCase):
 
     def test_a_dead_port_is_withdrawn_and_comes_back(self):
         lab = self.lab
+        lab.run("m4", "sysctl", "-qw", "net.ipv6.conf.eth1.keep_addr_on_down=1")
         self.addCleanup(lab.wait_converged)
         self.addCleanup(lab.run, "m4", "ip", "link", "set", "eth1", "up")
         lab.run("m4", "ip", "link", "set", "eth1", "down")

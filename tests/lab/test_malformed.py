@@ -9,7 +9,16 @@ import unittest
 import labkit
 
 MARKER = b"\xff" * 16
+NEIGHBORS = 500
 OPEN, UPDATE, NOTIFICATION, KEEPALIVE, ROUTE_REFRESH = 1, 2, 3, 4, 5
+
+
+def neighbor(n):
+    return f"10.21.{n // 250}.{n % 250 + 1}"
+
+
+def more_neighbors(text):
+    return text + "".join(f"    - {{ address: {neighbor(n)}, group: tests, connect-retry: 1 }}\n" for n in range(NEIGHBORS))
 
 
 def message(kind, body=b"", length=None):
@@ -43,16 +52,22 @@ def update_body(octet=250):
 
 
 class Session:
-    """A TCP connection from the monitor's second address to rs1."""
+    """A TCP connection from the monitor to rs1. Each from an address of its own unless told otherwise: after
+    an error a neighbor has to wait, longer each time, before it is let in again."""
+    used = 0
 
-    def __init__(self, lab):
+    def __init__(self, lab, source=None):
+        if source is None:
+            Session.used += 1
+            assert Session.used < NEIGHBORS, "more sessions than neighbors"
+        self.source = source or neighbor(Session.used)
         deadline = time.monotonic() + 20
         while True:
             self.socket = lab.socket("monitor", socket.AF_INET, socket.SOCK_STREAM)
             self.socket.settimeout(10)
             self.buffer = b""
             try:
-                self.socket.bind(("10.0.0.21", 0))
+                self.socket.bind((self.source, 0))
                 self.socket.connect(("10.0.0.9", 179))
                 first = self.read()  # its OPEN; nothing if it doesn't want us yet
                 if first and first[0] == OPEN:
@@ -60,7 +75,7 @@ class Session:
             except OSError:
                 pass
             self.socket.close()
-            assert time.monotonic() < deadline, "rs1 accepts no session from 10.0.0.21"
+            assert time.monotonic() < deadline, f"rs1 accepts no session from {self.source}"
             time.sleep(0.1)
 
     def __enter__(self):
@@ -114,10 +129,17 @@ class Session:
 @labkit.needs("peerland", "peerlan", "peerlan-frames")
 class Malformed(labkit.LabCase):
     name = "malformed"
+    edit = {"ixp/rs1.yaml": more_neighbors}
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.lab.run("monitor", "ip", "route", "add", "local", "10.21.0.0/16", "dev", "lo")
+        cls.lab.run("core", "ip", "route", "add", "10.21.0.0/16", "via", "10.1.20.1")
 
     def others(self):
         return {n["address"]: (n["state"], n["established_count"])
-                for n in self.lab.show("rs1", "neighbors") if n["address"] != "10.0.0.21"}
+                for n in self.lab.show("rs1", "neighbors") if not n["address"].startswith("10.21.")}
 
     def setUp(self):
         labkit.wait_for("GoBGP's session", lambda: self.others()["10.0.0.20"][0] == "Established")
@@ -130,7 +152,7 @@ class Malformed(labkit.LabCase):
             s.establish()
             s.send(message(UPDATE, update_body()))
             labkit.wait_for("the route of a right UPDATE", lambda: any(
-                r["mac"] == "02:00:00:00:01:fa" for r in self.lab.show("rs1", "routes")))
+                r["mac"] == "02:00:00:00:01:fa" for r in self.lab.show("rs1", "routes", "--type", 2)))
 
     def each_length(self, kind, body, established, right):
         """Sends the message cut to each length, with a header that says so; `right`: length -> the
@@ -159,6 +181,13 @@ class Malformed(labkit.LabCase):
         # RFC 7313 section 5 gives wrong lengths a code of their own.
         self.each_length(ROUTE_REFRESH, struct.pack("!HBB", 25, 0, 70), True, lambda _: {(7, 1), (1, 2)})
 
+    def test_a_neighbor_that_was_wrong_is_let_in_again(self):
+        with Session(self.lab) as s:
+            s.send(message(77))
+            self.assertEqual(s.notification(), (1, 3))
+        with Session(self.lab, s.source) as again:
+            again.establish()
+
     def test_a_keepalive_that_is_too_long(self):
         with Session(self.lab) as s:
             s.establish()
@@ -171,6 +200,8 @@ class Malformed(labkit.LabCase):
                  "type 77": (message(77), (1, 3)), "marker": (b"\0" * 16 + b"\0\x13\x04", (1, 1))}
         for established in (False, True):
             for name, (data, right) in cases.items():
+                if established and name == "length 65535":
+                    continue  # RFC 8654: we said that we take it, so it is the beginning of a message
                 with self.subTest(name, established=established), Session(self.lab) as s:
                     if established:
                         s.establish()

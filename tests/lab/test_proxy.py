@@ -26,7 +26,6 @@ class ProxyTests:
     def test_known_targets_are_answered_and_unheard(self):
         for asker, family in ((1, 4), (1, 6), (4, 4), (4, 6)):
             with self.subTest(asker=asker, family=family):
-                self.lab.quiet_members()
                 others = [n for n in MEMBERS if n != asker]
                 with self.lab.counting(others) as counts:
                     score = self.lab.ask(asker, family, count=1000, rate=500)
@@ -42,7 +41,6 @@ class ProxyTests:
             self.assertEqual((score["answered"], score["wrong"]), (0, 0), family)
 
     def test_unused_targets_are_not_flooded(self):
-        self.lab.quiet_members()
         others = MEMBERS[1:]
         with self.lab.counting(others) as counts:
             for first in (ip4(100), ip6(100)):
@@ -51,7 +49,6 @@ class ProxyTests:
         self.silent(counts)
 
     def test_gratuitous_frames_are_not_flooded(self):
-        self.lab.quiet_members()
         with self.lab.counting(MEMBERS[1:]) as counts:
             for kind in ("gratuitous-arp", "gratuitous-reply", "unsolicited-na"):
                 self.lab.frames("m1", "send", kind, "eth1", "--count", 20, "--rate", 20)
@@ -59,7 +56,6 @@ class ProxyTests:
         self.silent(counts)
 
     def test_a_claim_of_somebody_elses_address_changes_nothing(self):
-        self.lab.quiet_members()
         with self.lab.counting(MEMBERS[1:]) as counts:
             self.lab.frames("m1", "send", "gratuitous-arp", "eth1", "--ip", ip4(3), "--count", 5)
             self.lab.frames("m1", "send", "unsolicited-na", "eth1", "--ip6", ip6(3), "--count", 5)
@@ -128,7 +124,6 @@ class Dynamic(labkit.LabCase):
 
     def test_known_targets_are_still_unheard(self):
         for family in (4, 6):
-            self.lab.quiet_members()
             with self.lab.counting(MEMBERS[1:]) as counts:
                 score = self.lab.ask(1, family, count=500, rate=500)
             self.assertEqual((score["answered"], score["wrong"], score["duplicate"]), (500, 0, 0), score)
