@@ -82,6 +82,11 @@ std::expected<void, std::string> App::start_data_path() {
     log_.logger().info("eBPF data path: {}, pinned in {}", fast_path_->attach_mode(),
                        settings_.pin_directory);
   }
+  soft_policy_.set_answered([this](net::Vni vni, const net::IpAddress& ip) {
+    return std::ranges::any_of(domains_, [&](const auto& domain) {
+      return domain->settings().evpn.vni == vni && domain->answers(ip);
+    });
+  });
   kernel_->on_event([this](const auto& event) { kernel_event(event); });
   const auto now = net::Clock::now();
   for (const auto& domain : settings_.domains)

@@ -514,8 +514,13 @@ void Domain::run(std::vector<proxyarp::Action>&& actions, net::TimePoint now) {
         check(services_.fast_path->set_binding({settings_.evpn.vni, entry->ip, entry->mac,
                                                 entry->port, entry->flags.router,
                                                 entry->flags.override_flag}));
+      else
+        answered_.insert(entry->ip);
     } else if (auto* clear = std::get_if<proxyarp::ClearFastEntry>(&action)) {
-      if (uses_ebpf()) check(services_.fast_path->clear_binding(settings_.evpn.vni, clear->ip));
+      if (uses_ebpf())
+        check(services_.fast_path->clear_binding(settings_.evpn.vni, clear->ip));
+      else
+        answered_.erase(clear->ip);
     } else if (auto* bound = std::get_if<proxyarp::LocalBindingUp>(&action)) {
       run(vrf_.local_binding(bound->ip, bound->mac,
                              {bound->flags.router, bound->flags.override_flag, bound->immutable},

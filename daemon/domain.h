@@ -99,6 +99,8 @@ class Domain {
   [[nodiscard]] const proxyarp::Responder& responder() const { return responder_; }
   [[nodiscard]] const std::map<std::string, PortState>& ports() const { return ports_; }
   [[nodiscard]] const DomainCounters& counters() const { return counters_; }
+  // pcap mode: requests for this address are answered, so they are no flood.
+  [[nodiscard]] bool answers(const net::IpAddress& ip) const { return answered_.contains(ip); }
   [[nodiscard]] net::IfIndex vxlan() const { return devices_.vxlan; }
   [[nodiscard]] std::string port_name(net::IfIndex port) const;  // "m1", "vx100" or "#7"
   [[nodiscard]] const PortState* find_port(net::IfIndex port) const;
@@ -138,6 +140,7 @@ class Domain {
   std::map<std::string, PortState> ports_;          // by interface name
   std::map<net::IfIndex, std::string> port_names_;  // of the existing ones
   std::vector<dataplane::RemoteMac> pending_macs_;
+  std::set<net::IpAddress> answered_;    // pcap mode: what the eBPF map would hold
   std::set<net::IpAddress> core_flood_;  // mirror of the flood list
   std::unique_ptr<dataplane::PcapCapture> core_capture_;
   DomainCounters counters_;
