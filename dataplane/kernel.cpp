@@ -104,7 +104,7 @@ bool is_ours(const LinkInfo& link, net::Vni vni, const net::IpAddress& vtep) {
   return link.alias == device_alias(link.name) || link.mac == device_mac(link.name, vni, vtep);
 }
 
-std::string_view or_none(const std::string& text) { return text.empty() ? "none" : text; }
+std::string or_none(const std::string& text) { return text.empty() ? "none" : text; }
 
 class NetlinkKernel final : public Kernel {
  public:
