@@ -19,6 +19,7 @@ struct DomainDraft {
   Loader* loader = nullptr;
   BroadcastDomain domain;
   std::string policy = "peering";  // of ports that name none
+  bool has_vni = false;            // that no other domain has
   bool prefixes_known = true;  // false when one was wrong: then no address is said to be outside
   std::map<net::IpAddress, Owner> addresses;
   std::map<net::MacAddress, std::pair<Owner, std::string>> port_macs;  // and the interface
@@ -303,9 +304,9 @@ void read_vni(const Value& value, DomainDraft& draft) {
   const auto number = read_number(value, 1, net::kMaxVni);
   if (!number) return;
   draft.domain.links.vni = draft.domain.evpn.vni = net::Vni(static_cast<uint32_t>(*number));
-  claim(draft.loader->vnis, static_cast<uint32_t>(*number), value,
-        fmt::format("broadcast domain {}", quote(draft.domain.name)),
-        fmt::format("VNI {}", *number));
+  draft.has_vni = claim(draft.loader->vnis, static_cast<uint32_t>(*number), value,
+                        fmt::format("broadcast domain {}", quote(draft.domain.name)),
+                        fmt::format("VNI {}", *number));
 }
 
 void read_rd(const Value& value, DomainDraft& draft) {
@@ -515,6 +516,14 @@ void read_domain(const Value& value, Loader& loader) {
   draft.domain.evpn.name = proxy.name = draft.domain.name;
   draft.domain.evpn.local_as = node.bgp.local_as;
   draft.domain.evpn.router_id = node.bgp.router_id;
+  // The automatic one is router id and the VNI's low 16 bits: two domains must not share it.
+  if (draft.has_vni && !draft.domain.evpn.rd) {
+    const auto rd = net::RouteDistinguisher::from_router_id(
+        node.bgp.router_id, static_cast<uint16_t>(draft.domain.evpn.vni.value));
+    claim(loader.rds, rd, present.at("vni"),
+          fmt::format("broadcast domain {}", quote(draft.domain.name)),
+          "automatic route distinguisher " + net::to_string(rd));
+  }
   if (node.vtep) draft.domain.evpn.vtep = draft.domain.links.vtep = *node.vtep;
   loader.settings.domains.push_back(std::move(draft.domain));
 }

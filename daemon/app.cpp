@@ -140,6 +140,8 @@ void App::kernel_event(const dataplane::KernelEvent& event) {
   }
   for (const auto& domain : domains_) {
     if (const auto* link = std::get_if<dataplane::LinkChanged>(&event)) {
+      if (domain->is_device(link->index) && (!link->exists || !link->up))
+        arm_reconcile(kReconcileAfterLoss);
       if (domain->wants_interface(link->name) || domain->has_port(link->index))
         domain->link_changed(*link, now);
     } else if (const auto* learned = std::get_if<dataplane::FdbLearned>(&event)) {
@@ -235,6 +237,7 @@ void App::arm_reconcile(net::Duration delay) {
     if (error) return;
     ++reconciliations_;
     const auto now = net::Clock::now();
+    for (const auto& domain : domains_) domain->restore_devices(now);
     if (auto links = kernel_->links())
       for (const auto& domain : domains_)
         for (const auto& link : *links)

@@ -548,6 +548,31 @@ void Domain::converged(net::TimePoint now) {
       check(services_.fast_path->clear_binding(binding.vni, binding.ip));
 }
 
+void Domain::restore_devices(net::TimePoint now) {
+  if (!started_) return;
+  auto devices = services_.kernel.ensure_domain(settings_.links);
+  if (!check(devices)) return;
+  if (devices->bridge == devices_.bridge && devices->vxlan == devices_.vxlan) return;
+  ++counters_.repairs;
+  services_.log.limited(spdlog::level::warn, settings_.name + "devices",
+                        fmt::format("{}: {} or {} was removed and is made again", settings_.name,
+                                    settings_.links.bridge, settings_.links.vxlan),
+                        now);
+  if (devices->vxlan != devices_.vxlan) {
+    if (uses_ebpf())
+      check(services_.fast_path->remove_port(devices_.vxlan));
+    else
+      services_.soft_policy.remove_port(devices_.vxlan);
+    core_capture_.reset();
+  }
+  devices_ = *devices;
+  std::string problem;
+  if (!configure_core(problem)) services_.log.logger().error("{}: {}", settings_.name, problem);
+  check(services_.kernel.set_core_flags(devices_, settings_.links.flood_unknown_unicast,
+                                        uses_ebpf()));
+  for (auto& [name, port] : ports_) port.attached = false;
+}
+
 void Domain::reconcile(net::TimePoint now) {
   if (!started_) return;
   flush();
@@ -602,7 +627,14 @@ void Domain::reconcile(net::TimePoint now) {
       }
     }
   }
-  for (const auto& [port, mac] : aged) run(vrf_.local_mac_gone(mac, port, now), now);
+  std::set<std::pair<net::IfIndex, net::MacAddress>> still_missing;
+  for (const auto& [port, mac] : aged) {
+    if (missing_.contains({port, mac}))
+      run(vrf_.local_mac_gone(mac, port, now), now);
+    else
+      still_missing.emplace(port, mac);
+  }
+  missing_ = std::move(still_missing);
   for (const auto& [mac, of] : held) {
     if (of.port && *of.port != devices_.vxlan && !of.external)
       fdb_learned(*of.port, mac, now);

@@ -84,6 +84,9 @@ class Domain {
   void flush();
   // Everybody has told us what there is: what an earlier run left and nobody announced again goes.
   void converged(net::TimePoint now);
+  // Makes bridge and VXLAN device again when somebody removed them; the ports follow by
+  // link_changed(), the entries by reconcile().
+  void restore_devices(net::TimePoint now);
   // Compares the kernel with what it should hold and repairs the difference.
   void reconcile(net::TimePoint now);
   void tick(net::TimePoint now);
@@ -91,6 +94,9 @@ class Domain {
 
   // True for the domain's member ports and its VXLAN device.
   [[nodiscard]] bool has_port(net::IfIndex port) const;
+  [[nodiscard]] bool is_device(net::IfIndex index) const {
+    return index == devices_.bridge || index == devices_.vxlan;
+  }
   [[nodiscard]] bool wants_interface(const std::string& name) const;
 
   // --- views
@@ -143,6 +149,8 @@ class Domain {
   std::set<net::IpAddress> answered_;    // pcap mode: what the eBPF map would hold
   std::set<net::IpAddress> core_flood_;  // mirror of the flood list
   std::unique_ptr<dataplane::PcapCapture> core_capture_;
+  // Learned MACs that the last dump did not show; an entry may be missing in one dump.
+  std::set<std::pair<net::IfIndex, net::MacAddress>> missing_;
   DomainCounters counters_;
   bool converged_ = false;
   bool started_ = false;

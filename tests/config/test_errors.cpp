@@ -349,6 +349,10 @@ TEST(Errors, DomainIdentity) {
              "vxlan: v, prefixes: [10.0.0.0/8], rd: 10.0.0.1:1, ports: [{interface: p1}]}\n",
              "f:13:72: broadcast-domains[1].rd: route distinguisher 10.0.0.1:1 is in use already: "
              "broadcast domain \"lan\", line 11\n"},
+            {second + "    bridge: br200\n    vxlan: vx200\n    profile: off\n    ports: []\n"
+                      "  - {name: c, vni: 65736, bridge: b, vxlan: v, profile: off, ports: []}\n",
+             "f:18:20: broadcast-domains[2].vni: automatic route distinguisher 10.0.0.1:200 is in "
+             "use already: broadcast domain \"other\", line 13\n"},
             {"    vni: 1\n",
              "f:11:5: broadcast-domains[0].vni: key given twice, first in line "
              "7\n"},
