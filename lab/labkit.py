@@ -261,10 +261,7 @@ class Lab:
         finally:
             shutil.rmtree(ready, ignore_errors=True)
             for _, child in children:
-                # nsenter waits for the program it started in the node's PID namespace.
-                for pid in _descendants(child.pid):
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGTERM)
+                ask_to_end(child)
             for name, child in children:
                 out, err = child.communicate(timeout=60)
                 results[name] = json.loads(out) if out else {"error": err}
@@ -276,6 +273,18 @@ def _descendants(pid):
     except OSError:
         return []
     return [int(c) for c in children] + [d for c in children for d in _descendants(int(c))]
+
+
+def ask_to_end(child):
+    """SIGTERM to what Lab.start() began: nsenter only waits for the program in the node's PID namespace."""
+    for pid in _descendants(child.pid):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+
+
+def stop(child):
+    ask_to_end(child)
+    return child.communicate(timeout=60)
 
 
 def lost(results):

@@ -8,6 +8,15 @@ import unittest
 import labkit
 from labkit import MEMBERS, ip4, ip6, mac, pe_of, wait_for
 
+EXABGP = """
+process watch { run /bin/sh -c "cat > /run/exabgp.json"; encoder json; }
+neighbor 10.0.0.9 {
+  router-id 10.0.0.22; local-address 10.0.0.22; local-as 65000; peer-as 65000;
+  family { l2vpn evpn; }
+  api { processes [ watch ]; receive { parsed; update; } }
+}
+"""
+
 
 @labkit.needs("peerland", "peerlan", "peerlan-frames", "gobgpd")
 class Fabric(labkit.LabCase):
@@ -73,10 +82,10 @@ class Fabric(labkit.LabCase):
             if r["next_hop"] == "10.0.0.1":
                 self.assertEqual((r["originator_id"], r["cluster_list"]), ("10.0.0.1", ["10.0.0.9"]), r)
 
-    def test_gobgp_receives_every_route(self):
-        def keys_of_rs1():
-            return {(r["type"], r["rd"], r["mac"], r["ip"]) for r in self.lab.show("rs1", "routes") if r["best"]}
+    def keys_of_rs1(self):
+        return {(r["type"], r["rd"], r["mac"], r["ip"]) for r in self.lab.show("rs1", "routes") if r["best"]}
 
+    def test_gobgp_receives_every_route(self):
         def keys_of_gobgp():
             text = self.lab.run("monitor", "gobgp", "global", "rib", "-a", "evpn", check=False).stdout
             keys = set()
@@ -86,7 +95,23 @@ class Fabric(labkit.LabCase):
                 keys.add((3, m[1], None, m[2]))
             return keys
         wait_for("GoBGP's table to equal that of rs1",
-                 lambda: len(keys_of_rs1()) >= 15 and keys_of_rs1() == keys_of_gobgp())
+                 lambda: len(self.keys_of_rs1()) >= 15 and self.keys_of_rs1() == keys_of_gobgp())
+
+    @labkit.needs("exabgp")
+    def test_exabgp_receives_every_route(self):
+        (self.lab.folder / "exabgp.conf").write_text(EXABGP)
+        exabgp = self.lab.start("monitor", "env", "exabgp.api.cli=false", "exabgp.daemon.user=root",
+                                "exabgp", self.lab.folder / "exabgp.conf")
+        self.addCleanup(labkit.stop, exabgp)
+
+        def keys_of_exabgp():
+            keys = set()
+            for line in self.lab.run("monitor", "cat", "/run/exabgp.json", check=False).stdout.splitlines():
+                update = json.loads(line)["neighbor"].get("message", {}).get("update", {})
+                for routes in update.get("announce", {}).get("l2vpn evpn", {}).values():
+                    keys |= {(r["code"], r["rd"], r.get("mac"), r.get("ip")) for r in routes}
+            return keys
+        wait_for("ExaBGP to have what rs1 has", lambda: self.keys_of_rs1() == keys_of_exabgp(), 60)
 
     def test_a_dead_port_is_withdrawn_and_comes_back(self):
         lab = self.lab
