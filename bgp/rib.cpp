@@ -5,8 +5,10 @@
 #include "bgp/rib.h"
 
 #include <algorithm>
-#include <ranges>
+#include <cstdlib>
+#include <functional>
 #include <unordered_map>
+#include <utility>
 
 #include "bgp/best_path.h"
 #include "bgp/rib_state.h"
@@ -203,20 +205,24 @@ void Rib::Impl::decide(RouteIndex index) {
   }
   order.clear();
   candidates.clear();
-  for (PathRef ref = route.first; ref != kNoPath; ref = table.path(ref).next) order.push_back(ref);
-  const auto rejected = std::ranges::stable_partition(
-      order, [&](PathRef ref) { return table.path(ref).rejected == Rejected::None; });
-  for (const PathRef ref : rejected) table.path(ref).reason = BestPathReason::OnlyPath;
-  const std::span usable(order.begin(), rejected.begin());
+  for (const bool usable : {true, false}) {
+    for (PathRef ref = route.first; ref != kNoPath; ref = table.path(ref).next) {
+      Path& path = table.path(ref);
+      if ((path.rejected == Rejected::None) != usable) continue;
+      path.reason = BestPathReason::OnlyPath;
+      order.push_back(ref);
+      if (usable) candidates.push_back(candidate(path));
+    }
+  }
+  const std::span usable(order.data(), candidates.size());
   if (!usable.empty()) {
-    for (const PathRef ref : usable) candidates.push_back(candidate(table.path(ref)));
     const std::size_t best = select_best(candidates);
     for (std::size_t i = 0; i < usable.size(); ++i)
       table.path(usable[i]).reason = candidates[i].reason;
-    std::rotate(usable.begin(), usable.begin() + static_cast<std::ptrdiff_t>(best),
-                usable.begin() + static_cast<std::ptrdiff_t>(best) + 1);
-    std::ranges::stable_sort(usable.subspan(1), std::greater{},
-                             [&](PathRef ref) { return table.path(ref).reason; });
+    std::swap(usable[0], usable[best]);
+    std::ranges::sort(usable.subspan(1), std::greater{}, [&](PathRef ref) {
+      return std::pair(table.path(ref).reason, table.path(ref).peer);
+    });
   }
   route.first = order.front();
   for (std::size_t i = 0; i < order.size(); ++i)

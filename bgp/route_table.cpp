@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
 #include <new>
+#include <utility>
 
 #include "net/hash.h"
 
@@ -97,7 +97,8 @@ bool RouteTable::derive(std::span<const uint8_t> nlri, std::span<const uint8_t> 
     if (same != key.begin())
       found.push_back({static_cast<uint16_t>(at), static_cast<uint8_t>(same - key.begin())});
   }
-  std::ranges::stable_sort(found, std::greater{}, &Shape::Run::size);
+  std::ranges::sort(found, {},
+                    [](const Shape::Run& run) { return std::pair(-run.size, run.offset); });
   for (const Shape::Run& run : found) {
     if (--budget < 0) return false;
     shape.run[shape.runs++] = run;

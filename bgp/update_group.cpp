@@ -9,6 +9,7 @@
 #include "bgp/update_group.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "bgp/message.h"
 #include "bgp/rib_state.h"
@@ -438,7 +439,7 @@ void UpdateGroup::share(const std::shared_ptr<Batch>& batch) {
 
 void UpdateGroup::encode(Batch& batch, std::vector<Item>& announced,
                          std::vector<RouteIndex>& withdrawn) {
-  std::ranges::stable_sort(announced, {}, &Item::bucket);
+  std::ranges::sort(announced, {}, [](const Item& i) { return std::pair(i.bucket, i.route); });
   batch.routes.reserve(announced.size() + withdrawn.size());
   for (std::size_t from = 0; from < announced.size();) {
     std::size_t to = from;

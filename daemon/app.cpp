@@ -155,6 +155,7 @@ void App::kernel_event(const dataplane::KernelEvent& event) {
 }
 
 void App::routes_changed(const std::vector<bgp::RibChange>& changes) {
+  if (domains_.empty()) return;
   const auto now = net::Clock::now();
   for (const auto& change : changes) {
     const auto route = evpn::decode(change.nlri);

@@ -297,14 +297,17 @@ json::object routes(const App& app, const Filter& filter) {
     return true;
   });
   // By RD, type and key; paths of one route stay in the order of preference.
-  const auto order = [](const json::value& row) {
-    const auto& r = row.as_object();
-    return std::make_tuple(json::serialize(r.at("rd")), r.at("type").to_number<int64_t>(),
-                           std::string(r.at("route").as_string()));
-  };
-  std::stable_sort(rows.begin(), rows.end(),
-                   [&](const json::value& a, const json::value& b) { return order(a) < order(b); });
-  return {{"routes", std::move(rows)}};
+  std::vector<std::tuple<std::string, int64_t, std::string, std::size_t>> order;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto& row = rows[i].as_object();
+    order.emplace_back(json::serialize(row.at("rd")), row.at("type").to_number<int64_t>(),
+                       row.at("route").as_string(), i);
+  }
+  std::ranges::sort(order);
+  json::array sorted;
+  sorted.reserve(rows.size());
+  for (const auto& place : order) sorted.push_back(std::move(rows[std::get<3>(place)]));
+  return {{"routes", std::move(sorted)}};
 }
 
 json::object macs(const App& app, const Filter& filter) {

@@ -27,7 +27,13 @@ constexpr auto kRejectLogInterval = 1s;
 
 Rib::Options rib_options(const Family& family, const Settings& settings) {
   const uint32_t router_id = settings.router_id.v4_value();
-  return {settings.local_as, router_id, settings.cluster_id.value_or(router_id), family.id};
+  Rib::Options options;
+  options.local_as = settings.local_as;
+  options.router_id = router_id;
+  options.cluster_id = settings.cluster_id.value_or(router_id);
+  options.family = family.id;
+  options.hash_seed = std::random_device{}();  // keys come from the neighbors
+  return options;
 }
 
 std::shared_ptr<spdlog::logger> logger() {
