@@ -37,12 +37,14 @@ configure() { # PRESET
   [ -e "build/$1/build.ninja" ] || cmake --preset "$1" >/dev/null
 }
 
-run_ctest() { # arguments of ctest
-  local file=build/release/ctest.xml counts
-  rm -f $file
-  ctest --test-dir build/release --output-junit ctest.xml --output-on-failure --timeout 300 -j2 "$@" | tail -n 60
+run_ctest() { # PRESET, arguments of ctest
+  local dir=build/$1 counts
+  local file=$dir/ctest.xml
+  shift
+  rm -f "$file"
+  ctest --test-dir "$dir" --output-junit ctest.xml --output-on-failure --timeout 300 -j2 "$@" | tail -n 60
   # tests, failures, disabled and skipped stand in the first element
-  counts=$(tr '\n\t' '  ' <$file 2>/dev/null | sed -n 's/.*<testsuite[^>]* tests="\([0-9]*\)" *failures="\([0-9]*\)" *disabled="\([0-9]*\)" *skipped="\([0-9]*\)".*/\1 \2 \3 \4/p')
+  counts=$(tr '\n\t' '  ' <"$file" 2>/dev/null | sed -n 's/.*<testsuite[^>]* tests="\([0-9]*\)" *failures="\([0-9]*\)" *disabled="\([0-9]*\)" *skipped="\([0-9]*\)".*/\1 \2 \3 \4/p')
   if [ -z "$counts" ]; then
     fail "ctest $*"
     return
@@ -92,13 +94,13 @@ fi
 
 section "unit tests"
 if [ ! $full ]; then
-  run_ctest -L fast
+  run_ctest release -L fast
   finish
 fi
 if [ "$(id -u)" = 0 ]; then
-  run_ctest
+  run_ctest release
 else
-  run_ctest -L fast
+  run_ctest release -L fast
   skip "tests that need root"
 fi
 
@@ -114,15 +116,24 @@ else
   fail "lab tests: no result"
 fi
 
-section "build with clang"
-check "clang build" bash -c '[ -e build/clang/build.ninja ] || cmake --preset clang >/dev/null; cmake --build build/clang'
+# One build for three purposes: clang-19 finds the code clean, the unit tests run under ASan and UBSan,
+# and the fuzz targets are there.
+section "clang-19 build with sanitizers"
+if configure fuzz && cmake --build build/fuzz; then
+  pass "clang-19 build"
+else
+  fail "clang-19 build"
+  finish
+fi
+
+section "unit tests under ASan and UBSan"
+run_ctest fuzz -L fast
 
 section "fuzz targets, $FUZZ_SECONDS s each, two at a time"
-configure fuzz
 mapfile -t targets < <(ninja -C build/fuzz -t targets all | sed -n 's/^\(fuzz_[A-Za-z0-9_]*\): phony$/\1/p' | sort -u)
 if [ ${#targets[@]} -eq 0 ]; then
   fail "no fuzz targets"
-elif cmake --build build/fuzz --target "${targets[@]}"; then
+else
   for target in "${targets[@]}"; do
     while [ "$(jobs -rp | wc -l)" -ge 2 ]; do wait -n; done
     run_fuzz "$target" &
@@ -136,7 +147,5 @@ elif cmake --build build/fuzz --target "${targets[@]}"; then
       fail "$target"
     fi
   done
-else
-  fail "fuzz build"
 fi
 finish

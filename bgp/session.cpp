@@ -37,6 +37,24 @@ bool calls_for_pause(const Notification& notification) {
          !(notification.code == ErrorCode::Cease && notification.subcode == cease::kCollision);
 }
 
+bool is_hard_reset(const Notification& notification) {
+  return notification.code == ErrorCode::Cease && notification.subcode == cease::kHardReset;
+}
+
+// RFC 8538 section 3: the reason travels inside.
+Notification hard_reset(const Notification& reason) {
+  Notification out{
+      ErrorCode::Cease, cease::kHardReset, {static_cast<uint8_t>(reason.code), reason.subcode}};
+  out.data.insert(out.data.end(), reason.data.begin(), reason.data.end());
+  return out;
+}
+
+Notification inside(const Notification& hard) {
+  if (hard.data.size() < 2) return hard;
+  return {static_cast<ErrorCode>(hard.data[0]), hard.data[1],
+          net::Bytes(hard.data.begin() + 2, hard.data.end())};
+}
+
 uint8_t unexpected_message(SessionState state) {  // RFC 6608
   switch (state) {
     case SessionState::OpenSent: return fsm_error::kInOpenSent;
@@ -408,18 +426,40 @@ SessionState Session::refresh_received(Connection& c, std::span<const uint8_t> b
   return SessionState::Established;
 }
 
+// A Cease means what it says: to a neighbor that would keep our routes over a NOTIFICATION it goes
+// as Hard Reset (RFC 8538 section 4).
 SessionState Session::notify(Connection& c, Notification notification) {
-  actions_.emplace_back(action::Send{c.slot, encode_notification(notification)});
+  const bool hard = notification.code == ErrorCode::Cease && c.state == SessionState::Established &&
+                    survives_notification(c);
+  actions_.emplace_back(
+      action::Send{c.slot, encode_notification(hard ? hard_reset(notification) : notification)});
   actions_.emplace_back(action::CloseConnection{c.slot});
   return end(c, {EndReason::Cause::NotificationSent, std::move(notification)});
 }
 
-// RFC 4724 section 4.2: routes stay when the connection broke, never after a NOTIFICATION.
+// RFC 4724 section 4.2: routes stay when the connection broke. RFC 8538 section 4: where both sides
+// said so, also after a NOTIFICATION that is no Hard Reset; a hung neighbor is the case that
+// counts.
+bool Session::keeps_routes_after(const Connection& c, const EndReason& reason) const {
+  if (c.state != SessionState::Established || !keeps_routes(c)) return false;
+  switch (reason.cause) {
+    case EndReason::Cause::ConnectionClosed:
+    case EndReason::Cause::Replaced: return true;
+    case EndReason::Cause::SendHoldTimer: return survives_notification(c);
+    case EndReason::Cause::NotificationSent:  // a Cease went out as Hard Reset
+      return survives_notification(c) && reason.notification->code != ErrorCode::Cease;
+    case EndReason::Cause::NotificationReceived:
+      return survives_notification(c) && !is_hard_reset(*reason.notification);
+    case EndReason::Cause::Stopped: return false;
+  }
+  return false;
+}
+
 SessionState Session::end(Connection& c, EndReason reason) {
   const bool was_established = c.state == SessionState::Established;
-  const bool broke = reason.cause == EndReason::Cause::ConnectionClosed ||
-                     reason.cause == EndReason::Cause::Replaced;
-  const bool keep = was_established && broke && keeps_routes(c);
+  const bool keep = keeps_routes_after(c, reason);
+  if (reason.notification && is_hard_reset(*reason.notification))
+    reason.notification = inside(*reason.notification);
   if (reason.notification && calls_for_pause(*reason.notification)) penalty_ = true;
   if (reason.cause == EndReason::Cause::NotificationReceived)
     actions_.emplace_back(action::CloseConnection{c.slot});
@@ -532,6 +572,10 @@ bool Session::keeps_routes(const Connection& c) const {
   return c.peer && speaks_graceful_restart(*c.peer);
 }
 
+bool Session::survives_notification(const Connection& c) const {
+  return keeps_routes(c) && c.peer->capabilities.graceful_restart->notification;
+}
+
 bool Session::any_live() const {
   return std::ranges::any_of(connections_, [](const Connection& c) { return c.tcp; });
 }
@@ -605,6 +649,7 @@ Open Session::local_open() const {
     // Forwarding is always preserved: bridge and FDB do not depend on the daemon.
     GracefulRestart restart;
     restart.restarted = restarting_;
+    restart.notification = true;
     restart.time = static_cast<uint16_t>(
         std::clamp<std::chrono::seconds::rep>(settings_.restart_time.count(), 0, 4095));
     restart.families = {{settings_.family.id, true}};

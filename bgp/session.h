@@ -215,6 +215,8 @@ class Session {
   void restart_keepalive(Connection& c);
   void restart_send_hold(Connection& c);
   bool keeps_routes(const Connection& c) const;
+  [[nodiscard]] bool keeps_routes_after(const Connection& c, const EndReason& reason) const;
+  [[nodiscard]] bool survives_notification(const Connection& c) const;  // RFC 8538 N bit
   bool speaks_graceful_restart(const Open& open) const;
   bool any_live() const;
   const Connection* furthest() const;

@@ -146,9 +146,12 @@ bool decode_large_communities(Octets value, Working& out) {  // RFC 8092 section
   return true;
 }
 
-// RFC 6514 section 5: flags, type, label. The tunnel identifier is the PE's to understand.
+// RFC 6514 section 5: flags, type, label. The tunnel identifier is the PE's to understand, but for
+// ingress replication: an address of another length makes some PEs reset their sessions.
 bool decode_pmsi_tunnel(Octets value, Working& out) {
+  constexpr uint8_t kIngressReplication = 6;
   if (value.size() < 5) return false;
+  if (value[1] == kIngressReplication && value.size() != 9 && value.size() != 21) return false;
   out.attributes.pmsi_tunnel.emplace(value.begin(), value.end());
   return true;
 }

@@ -334,8 +334,15 @@ void App::remove_domain(std::size_t index) {
 // --- teardown
 // --------------------------------------------------------------------------------------
 
+// Nothing is removed beside a daemon: the pins' lock is asked first, then the devices go, then the
+// programs, so that no port forwards without them.
 void App::remove_data_path(const config::NodeSettings& settings, dataplane::Kernel& kernel,
                            std::vector<std::string>& problems) {
+  if (any_ebpf(settings))
+    if (auto free = dataplane::FastPath::check_unused(settings.pin_directory); !free) {
+      problems.push_back(free.error().what + "; nothing was removed");
+      return;
+    }
   for (const auto& domain : settings.domains)
     if (auto removed = kernel.teardown(domain.links); !removed)
       problems.push_back(removed.error().what);
@@ -369,6 +376,9 @@ void App::teardown(std::function<void(std::string)> done) {
 
 std::expected<void, std::string> App::teardown_offline(const config::NodeSettings& settings) {
   boost::asio::io_context io;
+  if (ControlServer::answers(io, settings.control_socket))
+    return std::unexpected("a daemon answers at " + settings.control_socket +
+                           ": use peerlan teardown; nothing was removed\n");
   auto kernel = dataplane::open_kernel(io);
   if (!kernel) return std::unexpected(kernel.error().what);
   std::vector<std::string> problems;

@@ -25,7 +25,8 @@ using Socket = asio::local::stream_protocol;
 
 constexpr std::size_t kMaxRequest = 65536;
 constexpr std::size_t kMaxConnections = 64;
-constexpr auto kPatience = std::chrono::seconds(30);
+constexpr auto kPatience = std::chrono::seconds(5);  // for the request
+constexpr auto kReading = std::chrono::seconds(30);  // for taking the answer
 
 }  // namespace
 
@@ -38,8 +39,8 @@ struct ControlServer::Connection : std::enable_shared_from_this<Connection> {
   }
   ~Connection() { --server.open_; }
 
-  void start() {
-    timer.expires_after(kPatience);
+  void close_after(std::chrono::seconds time) {
+    timer.expires_after(time);
     timer.async_wait([self = weak_from_this()](const boost::system::error_code& error) {
       if (error) return;
       if (auto alive = self.lock()) {
@@ -47,6 +48,10 @@ struct ControlServer::Connection : std::enable_shared_from_this<Connection> {
         alive->socket.close(ignored);
       }
     });
+  }
+
+  void start() {
+    close_after(kPatience);
     asio::async_read_until(
         socket, buffer, '\n',
         [self = shared_from_this()](const boost::system::error_code& error, std::size_t) {
@@ -91,12 +96,16 @@ struct ControlServer::Connection : std::enable_shared_from_this<Connection> {
     fail("unknown command \"" + command + "\"");
   }
 
-  void fail(const std::string& what) {
+  void fail(std::string what) {
+    // Errors quote what they found; JSON takes UTF-8 only.
+    for (char& c : what)
+      if ((static_cast<unsigned char>(c) & 0x80) != 0) c = '?';
     reply(boost::json::serialize(boost::json::object{{"error", what}}));
   }
 
   void reply(std::string text) {
     answer = std::move(text) + "\n";
+    close_after(kReading);
     asio::async_write(socket, asio::buffer(answer),
                       [self = shared_from_this()](const boost::system::error_code&, std::size_t) {
                         boost::system::error_code ignored;
@@ -118,15 +127,20 @@ ControlServer::~ControlServer() {
   if (!path_.empty()) ::unlink(path_.c_str());
 }
 
+bool ControlServer::answers(asio::io_context& io, const std::string& path) {
+  boost::system::error_code error;
+  Socket::socket probe(io);
+  probe.connect(Socket::endpoint(path), error);
+  return !error;
+}
+
 std::expected<void, std::string> ControlServer::open(const std::string& path) {
   boost::system::error_code error;
   std::error_code file_error;
   const auto folder = std::filesystem::path(path).parent_path();
   if (!folder.empty()) std::filesystem::create_directories(folder, file_error);
   if (std::filesystem::exists(path, file_error)) {
-    Socket::socket probe(io_);
-    probe.connect(Socket::endpoint(path), error);
-    if (!error)
+    if (answers(io_, path))
       return std::unexpected("control socket " + path + ": another peerland answers there");
     ::unlink(path.c_str());
   }

@@ -18,6 +18,8 @@ class ControlServer {
   ~ControlServer();
   // Mode 0660. A socket file that nobody listens on is replaced; one in use is an error.
   [[nodiscard]] std::expected<void, std::string> open(const std::string& path);
+  // True when a daemon listens there.
+  [[nodiscard]] static bool answers(boost::asio::io_context& io, const std::string& path);
 
  private:
   struct Connection;

@@ -467,10 +467,17 @@ void Domain::place(const evpn::MacPlaced& placed, net::TimePoint now) {
 void Domain::flush() {
   if (pending_macs_.empty()) return;
   const auto changes = std::exchange(pending_macs_, {});
-  check(services_.kernel.apply_remote_macs(devices_, changes));
+  const bool all = check(services_.kernel.apply_remote_macs(devices_, changes));
   if (!uses_ebpf()) return;
-  for (const auto& change : changes)
-    if (change.vtep) check(services_.fast_path->add_mac(settings_.evpn.vni, change.mac));
+  for (const auto& change : changes) {
+    if (!change.vtep) continue;
+    // After an error it is not known which the FDB has: in the mirror they would be flooded without
+    // limit. The next reconciliation, which reads the FDB, adds those that are there.
+    if (all)
+      check(services_.fast_path->add_mac(settings_.evpn.vni, change.mac));
+    else
+      check(services_.fast_path->remove_mac(settings_.evpn.vni, change.mac));
+  }
 }
 
 void Domain::run(std::vector<evpn::Action>&& actions, net::TimePoint now) {
@@ -573,8 +580,33 @@ void Domain::restore_devices(net::TimePoint now) {
   for (auto& [name, port] : ports_) port.attached = false;
 }
 
+// Programs that somebody detached, port flags that somebody changed.
+void Domain::repair_ports() {
+  const auto repair = [&](net::IfIndex port) {
+    if (!uses_ebpf()) return;
+    const auto repaired = services_.fast_path->repair_port(port);
+    if (!check(repaired) || !*repaired) return;
+    ++counters_.repairs;
+    services_.log.limited(spdlog::level::err, "detached" + port_name(port),
+                          fmt::format("{}: {}: its eBPF programs were detached by somebody and "
+                                      "are attached again",
+                                      settings_.name, port_text(port)),
+                          net::Clock::now());
+  };
+  repair(devices_.vxlan);
+  for (const auto& [name, port] : ports_) {
+    if (!port.attached) continue;
+    repair(port.index);
+    check(services_.kernel.attach_port(devices_, port.index, settings_.links.flood_unknown_unicast,
+                                       uses_ebpf()));
+  }
+  check(services_.kernel.set_core_flags(devices_, settings_.links.flood_unknown_unicast,
+                                        uses_ebpf()));
+}
+
 void Domain::reconcile(net::TimePoint now) {
   if (!started_) return;
+  repair_ports();
   flush();
   auto fdb = services_.kernel.dump_fdb(devices_);
   if (!check(fdb)) return;
@@ -669,10 +701,11 @@ void Domain::reconcile(net::TimePoint now) {
       else
         mirrored.insert(mac);
     }
-    vrf_.for_each_mac([&](const evpn::MacView& view) {
-      if (!std::holds_alternative<std::monostate>(view.place) && !mirrored.contains(view.mac))
-        check(services_.fast_path->add_mac(settings_.evpn.vni, view.mac));
-    });
+    // Only what this dump showed: the mirror follows the FDB.
+    for (const auto& [mac, of] : held)
+      if (of.port && !mirrored.contains(mac) &&
+          !std::holds_alternative<std::monostate>(vrf_.place_of(mac)))
+        check(services_.fast_path->add_mac(settings_.evpn.vni, mac));
   }
   if (counters_.repairs != repairs_before)
     services_.log.logger().warn("{}: {} kernel entries put right", settings_.name,

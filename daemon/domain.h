@@ -124,6 +124,7 @@ class Domain {
   void seen(PortState& port, net::MacAddress mac, bool by_bridge, net::TimePoint now);
   void soft_frame(net::IfIndex port, std::span<const uint8_t> frame, net::TimePoint now);
   void adopt_learned(net::TimePoint now);
+  void repair_ports();
 
   void run(std::vector<evpn::Action>&& actions, net::TimePoint now);
   void run(std::vector<proxyarp::Action>&& actions, net::TimePoint now);

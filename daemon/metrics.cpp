@@ -207,7 +207,7 @@ struct MetricsServer::Session : std::enable_shared_from_this<Session> {
   ~Session() { --server.open_; }
 
   void start() {
-    stream.expires_after(std::chrono::seconds(30));
+    stream.expires_after(std::chrono::seconds(5));
     http::async_read(stream, buffer, parser,
                      [self = shared_from_this()](const beast::error_code& error, std::size_t) {
                        if (!error) self->answer();
@@ -233,6 +233,7 @@ struct MetricsServer::Session : std::enable_shared_from_this<Session> {
     }
     response.prepare_payload();
     if (request.method() == http::verb::head) response.body().clear();
+    stream.expires_after(std::chrono::seconds(30));
     http::async_write(
         stream, response, [self = shared_from_this()](const beast::error_code&, std::size_t) {
           beast::error_code ignored;

@@ -401,6 +401,16 @@ FastPathResult<void> FastPath::set_port(const PortConfig& config) {
   return impl_->update_port(found->second, config.index, *abi);
 }
 
+FastPathResult<bool> FastPath::repair_port(net::IfIndex port) {
+  if (!impl_->ports.contains(port)) return false;
+  for (int hook : {PL_IN, PL_OUT}) {
+    if (impl_->attachments.attached(port, hook)) continue;
+    if (auto done = impl_->attach(port); !done) return std::unexpected(done.error());
+    return true;
+  }
+  return false;
+}
+
 FastPathResult<void> FastPath::remove_port(net::IfIndex port) {
   const auto found = impl_->ports.find(port);
   if (found != impl_->ports.end()) {
@@ -547,6 +557,13 @@ uint64_t FastPath::punts_lost() const {
 
 const char* FastPath::attach_mode() const {
   return impl_->mode == AttachMode::Tcx ? "tcx" : "clsact";
+}
+
+FastPathResult<void> FastPath::check_unused(const std::string& pin_directory) {
+  std::error_code error;
+  if (!fs::exists(pin_directory, error)) return {};
+  if (const auto lock = lock_folder(pin_directory); !lock) return std::unexpected(lock.error());
+  return {};
 }
 
 FastPathResult<void> FastPath::teardown(const std::string& pin_directory) {

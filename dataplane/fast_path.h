@@ -95,6 +95,8 @@ class FastPath {
   // Attaches (or, when already attached, updates) without a gap in enforcement.
   [[nodiscard]] FastPathResult<void> set_port(const PortConfig& config);
   [[nodiscard]] FastPathResult<void> remove_port(net::IfIndex port);
+  // Attaches again what somebody detached; true when there was something to do.
+  [[nodiscard]] FastPathResult<bool> repair_port(net::IfIndex port);
   [[nodiscard]] std::vector<net::IfIndex> ports() const;  // attached now, adopted ones included
 
   [[nodiscard]] FastPathResult<void> set_binding(const FastBinding& binding);
@@ -113,6 +115,8 @@ class FastPath {
   [[nodiscard]] uint64_t punts_lost() const;                             // ring buffer full
   [[nodiscard]] const char* attach_mode() const;                         // "tcx" or "clsact"
 
+  // An error when a daemon works with the pins below pin_directory.
+  [[nodiscard]] static FastPathResult<void> check_unused(const std::string& pin_directory);
   // Detaches all and removes the pins below pin_directory.
   [[nodiscard]] static FastPathResult<void> teardown(const std::string& pin_directory);
 

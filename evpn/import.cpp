@@ -6,13 +6,25 @@
 namespace evpn {
 namespace {
 
+// An address that frames may be sent to: no group, loopback, 0/8, 240/4, or IPv4-mapped one.
 bool is_host(const net::IpAddress& address) {
-  return !address.is_unspecified() && !address.is_multicast();
+  if (address.is_unspecified() || address.is_multicast() || address.is_loopback()) return false;
+  if (address.is_v4()) {
+    const uint32_t first = address.v4_value() >> 24;
+    return first != 0 && first < 240;
+  }
+  static const net::IpPrefix kMapped = net::IpPrefix::parse("::ffff:0:0/96").value();
+  return !kMapped.contains(address);
+}
+
+// A tunnel has one address family, ours.
+bool is_remote_vtep(const Settings& settings, const net::IpAddress& address) {
+  return is_host(address) && address.family() == settings.vtep.family() && address != settings.vtep;
 }
 
 // Common to all route types: target, encapsulation, and a next hop that is another PE.
 bool is_ours(const Settings& settings, const bgp::Attributes& attributes) {
-  if (!is_host(attributes.next_hop) || attributes.next_hop == settings.vtep) return false;
+  if (!is_remote_vtep(settings, attributes.next_hop)) return false;
   return imports(settings, attributes) && accepts_vxlan(attributes);
 }
 
@@ -27,7 +39,7 @@ bool is_our_label(const Settings& settings, uint32_t label) {
 bool is_usable_key(const MacIp& route) { return route.ethernet_tag == 0 && route.mac.is_unicast(); }
 
 std::optional<net::IpAddress> bindable_ip(const MacIp& route) {
-  if (!route.ip || !is_host(*route.ip) || route.ip->is_loopback()) return std::nullopt;
+  if (!route.ip || !is_host(*route.ip)) return std::nullopt;
   return route.ip;
 }
 
@@ -58,7 +70,7 @@ std::optional<FloodEndpoint> import_endpoint(const Settings& settings,
   if (!is_ours(settings, *attributes) || !attributes->pmsi_tunnel) return std::nullopt;
   const auto tunnel = decode_pmsi(*attributes->pmsi_tunnel);
   if (!tunnel || !is_our_label(settings, tunnel->label)) return std::nullopt;
-  if (!is_host(tunnel->endpoint) || tunnel->endpoint == settings.vtep) return std::nullopt;
+  if (!is_remote_vtep(settings, tunnel->endpoint)) return std::nullopt;
   return FloodEndpoint{tunnel->endpoint, attributes->next_hop};
 }
 

@@ -32,10 +32,11 @@ struct Claim {
   auto operator<=>(const Claim&) const = default;
 };
 
-// RFC 7432 section 15: sticky, then the later sequence number, then the lowest PE address.
+// RFC 7432 section 15: sticky, then the later sequence number, then the lowest PE address. A sticky
+// MAC does not move, so that of two claims to it a sequence number proves nothing (section 15.2).
 bool better(const Claim& a, const Claim& b) {
   if (a.sticky != b.sticky) return a.sticky;
-  if (a.sequence != b.sequence) return later(a.sequence, b.sequence);
+  if (!a.sticky && a.sequence != b.sequence) return later(a.sequence, b.sequence);
   return a.vtep < b.vtep;
 }
 

@@ -145,7 +145,12 @@ TEST(Session, WholeLife) {
   EXPECT_TRUE(
       all<action::Refresh>(d.receive(Slot::Outgoing, encode_route_refresh(kL2vpnEvpn, 1))).empty());
   actions = d.handle(event::Stop{shutdown_notification(cease::kAdministrativeShutdown, "bye")});
-  EXPECT_EQ(shutdown_text(notification_sent(actions).value()), "bye");
+  const auto last = notification_sent(actions).value();  // RFC 8538: the reason inside
+  EXPECT_EQ(last.subcode, cease::kHardReset);
+  ASSERT_GE(last.data.size(), 2u);
+  EXPECT_EQ(
+      shutdown_text({ErrorCode::Cease, last.data[1], {last.data.begin() + 2, last.data.end()}}),
+      "bye");
   EXPECT_EQ(d.session.state(), S::Idle);
   EXPECT_EQ(d.session.deadline(), net::kNever);
 }
@@ -396,7 +401,7 @@ TEST(Session, SendHoldTimer) {  // RFC 9687
   const auto ended = all<action::Ended>(actions)[0];
   EXPECT_EQ(ended.reason.cause, EndReason::Cause::SendHoldTimer);
   EXPECT_TRUE(ended.established);
-  EXPECT_FALSE(ended.keep_stale);
+  EXPECT_TRUE(ended.keep_stale);  // RFC 8538
 }
 
 TEST(Session, DelayOpen) {
@@ -443,7 +448,8 @@ TEST(Session, ResetStaysIdleAsLongAsTold) {
   Driver d;
   d.bring(Slot::Outgoing, S::Established);
   const auto actions = d.handle(event::Reset{{ErrorCode::Cease, 1, {}}, 15min});
-  EXPECT_EQ(notification_sent(actions)->subcode, cease::kMaximumPrefixes);
+  EXPECT_EQ(notification_sent(actions)->subcode, cease::kHardReset);
+  EXPECT_EQ(notification_sent(actions)->data, (Bytes{6, cease::kMaximumPrefixes}));
   EXPECT_EQ(d.session.state(), S::Idle);
   EXPECT_EQ(d.session.deadline(), d.now + 15min);
 }
@@ -626,13 +632,40 @@ TEST(GracefulRestart, WithoutForwardingStateItGoesAtOnce) {
   }
 }
 
-TEST(GracefulRestart, NeverAfterNotification) {
+// RFC 8538, where both have the N bit: only a Hard Reset takes the routes along.
+TEST(GracefulRestart, NotificationKeepsRoutesButNotHardReset) {
   Helper sent;
-  const auto a = all<action::Ended>(sent.receive(Slot::Outgoing, Bytes(19, 0)));
-  EXPECT_FALSE(a[0].keep_stale);
+  EXPECT_TRUE(all<action::Ended>(sent.receive(Slot::Outgoing, Bytes(19, 0)))[0].keep_stale);
   Helper got;
-  const auto b = all<action::Ended>(got.receive(Slot::Outgoing, encode_notification({})));
-  EXPECT_FALSE(b[0].keep_stale);
+  EXPECT_TRUE(all<action::Ended>(got.receive(
+      Slot::Outgoing, encode_notification({ErrorCode::HoldTimerExpired, 0, {}})))[0]
+                  .keep_stale);
+  Helper silent;
+  const auto expired = all<action::Ended>(silent.advance(91s));
+  ASSERT_EQ(expired.size(), 1u);
+  EXPECT_EQ(expired[0].reason.notification->code, ErrorCode::HoldTimerExpired);
+  EXPECT_TRUE(expired[0].keep_stale);
+  Helper reset;
+  const Notification hard{ErrorCode::Cease, cease::kHardReset, {6, cease::kPeerDeconfigured}};
+  const auto ended = all<action::Ended>(reset.receive(Slot::Outgoing, encode_notification(hard)));
+  EXPECT_FALSE(ended[0].keep_stale);
+  EXPECT_EQ(ended[0].reason.notification->subcode, cease::kPeerDeconfigured);
+}
+
+TEST(GracefulRestart, WithoutTheNBitNeverAfterNotification) {
+  const auto without = [](Helper& d) {
+    d.handle(event::Closed{Slot::Outgoing});
+    Open open = d.peer_open();
+    open.capabilities.graceful_restart->notification = false;
+    d.back(open);
+  };
+  Helper sent;
+  without(sent);
+  EXPECT_FALSE(all<action::Ended>(sent.receive(Slot::Incoming, Bytes(19, 0)))[0].keep_stale);
+  Helper got;
+  without(got);
+  EXPECT_FALSE(
+      all<action::Ended>(got.receive(Slot::Incoming, encode_notification({})))[0].keep_stale);
 }
 
 TEST(GracefulRestart, SecondRestartDropsWhatWasStale) {

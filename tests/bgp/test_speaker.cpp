@@ -248,7 +248,7 @@ TEST_F(SpeakerTest, GracefulRestartShowsNoWithdraw) {
   EXPECT_EQ(rr.view("127.0.0.2").counts.stale, 0u);
   EXPECT_TRUE(until([&] { return b->converged; }));
   EXPECT_THAT(rr.view("127.0.0.2").capabilities_received,
-              testing::Contains(HasSubstr("restarted, 25/70 forwarding preserved")));
+              testing::Contains(HasSubstr("restarted, notification, 25/70 forwarding preserved")));
 }
 
 // The reflector is restarted. The client that is back first must not take the reflector's

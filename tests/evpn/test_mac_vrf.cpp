@@ -266,7 +266,11 @@ TEST(MacVrf, WhatIsNotImported) {
       // GoBGP 2574: unknown EVPN communities are no error.
       {"EC 06/04 and 06/7f",
        replace_communities({target, {0x06, 0x04, 1}, {0x06, 0x7f, 2}, {0x80, 0x11}}), true},
-      {"IPv6 VTEP", [](Remote& r) { r.attributes.next_hop = ip("2001:db8::2"); }, true},
+      {"VTEP of the other family", [](Remote& r) { r.attributes.next_hop = ip("2001:db8::2"); },
+       false},
+      {"loopback", [](Remote& r) { r.attributes.next_hop = ip("127.0.0.1"); }, false},
+      {"broadcast", [](Remote& r) { r.attributes.next_hop = ip("255.255.255.255"); }, false},
+      {"0/8", [](Remote& r) { r.attributes.next_hop = ip("0.0.0.1"); }, false},
   };
   for (const auto& row : table) {
     SCOPED_TRACE(row.name);
@@ -281,6 +285,15 @@ TEST(MacVrf, WhatIsNotImported) {
     again.announce(r);
     EXPECT_EQ(again.place(1) != "nowhere", row.imported || r.route.ethernet_tag != 0);
   }
+}
+
+// Two PEs say that a MAC is provisioned at theirs: a sequence number does not decide.
+TEST(MacVrf, StickyClaimsAreNotMovedBySequence) {
+  Pe us;
+  us.announce(Remote(2, 1).seq(0, true));
+  EXPECT_THAT(us.announce(Remote(9, 1).seq(5, true)),
+              ElementsAre("ALARM sticky elsewhere M1 10.0.0.2! / 10.0.0.9!"));
+  EXPECT_EQ(us.place(1), "10.0.0.2!");
 }
 
 TEST(MacVrf, OtherRouteTypesDoNothing) {
@@ -664,12 +677,12 @@ TEST(MacVrf, WhatIsNotFlooded) {  // FRR 1487
       {"no target", [](Imet& i) { i.attributes.extended_communities.clear(); }, false},
       {"MPLS", [](Imet& i) { i.attributes.extended_communities[1] = evpn::make_encapsulation(10); },
        false},
-      {"IPv6",
+      {"endpoint of the other family",
        [](Imet& i) {
          i.pmsi({0, 6, 100, ip("2001:db8::2")});
          i.attributes.next_hop = ip("2001:db8::2");
        },
-       true},
+       false},
   };
   for (const auto& row : table) {
     SCOPED_TRACE(row.name);

@@ -264,8 +264,8 @@ struct Oracle {
       if (e.m != m) continue;
       if (chosen == nullptr || (e.sticky && !chosen->sticky) ||
           (e.sticky == chosen->sticky &&
-           (later(e.sequence, chosen->sequence) ||
-            (e.sequence == chosen->sequence && e.from < chosen->from))))
+           ((!e.sticky && later(e.sequence, chosen->sequence)) ||
+            ((e.sticky || e.sequence == chosen->sequence) && e.from < chosen->from))))
         chosen = &e;
     }
     return chosen;
