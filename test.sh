@@ -42,7 +42,7 @@ run_ctest() { # PRESET, arguments of ctest
   local file=$dir/ctest.xml
   shift
   rm -f "$file"
-  ctest --test-dir "$dir" --output-junit ctest.xml --output-on-failure --timeout 300 -j2 "$@" | tail -n 60
+  ctest --test-dir "$dir" --output-junit ctest.xml --output-on-failure --timeout 300 -j2 "$@"
   # tests, failures, disabled and skipped stand in the first element
   counts=$(tr '\n\t' '  ' <"$file" 2>/dev/null | sed -n 's/.*<testsuite[^>]* tests="\([0-9]*\)" *failures="\([0-9]*\)" *disabled="\([0-9]*\)" *skipped="\([0-9]*\)".*/\1 \2 \3 \4/p')
   if [ -z "$counts" ]; then
