@@ -40,7 +40,7 @@ enum {
   X(CDP, "cdp", 1, "CDP, VTP, DTP, UDLD (01:00:0c:cc:cc:cc)")                               \
   X(ISL, "isl", 1, "inter-switch link (01:00:0c:00:00:00)")                                 \
   X(EDP, "edp", 1, "Extreme discovery and its kin (00:e0:2b:00:00:0x)")                     \
-  X(ISIS, "is-is", 1, "IS-IS, by group or by LLC")                                                              \
+  X(ISIS, "is-is", 1, "IS-IS, by group or by LLC")                                          \
   X(MIKROTIK, "mikrotik", 1, "RouterOS layer 2 protocols (0x88bf)")                         \
   X(LOOP_TEST, "loop-test", 1, "configuration test and keepalive frames (0x9000)")          \
   X(ETHERTYPE, "ethertype", 0, "EtherType that the policy does not list, or LLC")           \
