@@ -138,7 +138,7 @@ int main(int argc, char** argv) {
           std::string("--") + filter,
           [&arguments, filter](const std::string& value) { arguments[filter] = value; },
           "only this " + filters.at(filter));
-    view->callback([&what, name = name] { what = name; });
+    view->callback([&what, chosen = name] { what = chosen; });
   }
   auto* reload = app.add_subcommand(
       "reload", "read the settings file again; refused as a whole if it has an error");
