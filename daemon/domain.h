@@ -135,8 +135,13 @@ class Domain {
   void alarm(const proxyarp::Alarm& alarm);
   std::string place_text(const evpn::MacPlace& place) const;
   std::string port_text(net::IfIndex port) const;  // "m1 (AS64501 Alpha Net)"
+  // False, counted and logged when the kernel refused.
   template <class Result>
-  bool check(const Result& result);
+  bool check(const Result& result) {
+    if (!result) kernel_refused(result.error().what);
+    return result.has_value();
+  }
+  void kernel_refused(const std::string& what);
 
   config::BroadcastDomain settings_;
   Policies policies_;
