@@ -79,6 +79,32 @@ class Restart(labkit.LabCase):
         self.assertEqual({pair: n for pair, n in labkit.lost(results).items()
                           if pair[0] != "m5" and pair[1] in ours}, {})
 
+    def test_a_hung_reflector_loses_nothing(self):
+        """RFC 8538: routes survive the hold timer, where both sides said so."""
+        ours = {address(n) for n in (1, 2, 3, 4) for address in (labkit.ip4, labkit.ip6)}
+        pid = self.lab.pid("rs1")
+        with self.lab.probing((1, 3)) as results:
+            self.lab.run("rs1", "kill", "-STOP", pid)
+            try:
+                wait_for("pe1 to give the session up", lambda: not self.established("pe1"), 30)
+                wait_for("pe2 to give the session up", lambda: not self.established("pe2"), 30)
+                time.sleep(1)
+            finally:
+                self.lab.run("rs1", "kill", "-CONT", pid)
+            wait_for("the session", lambda: self.established("pe1") and self.established("pe2"), 60)
+            time.sleep(1)
+        self.assertEqual({pair: n for pair, n in labkit.lost(results).items() if pair[1] in ours}, {})
+
+    def established(self, node):
+        return all(n["state"] == "Established" for n in self.lab.show(node, "neighbors"))
+
+    def test_detached_programs_are_attached_again(self):
+        pins = self.lab.output("pe2", "find", "/sys/fs/bpf", "-path", "*/links/*").split()
+        self.assertGreaterEqual(len(pins), 6)  # two ports and the VXLAN device, both ways
+        self.lab.run("pe2", "rm", *pins)
+        wait_for("the links", lambda: sorted(self.lab.output(
+            "pe2", "find", "/sys/fs/bpf", "-path", "*/links/*").split()) == sorted(pins), 45)
+
     def test_a_change_of_the_kernel_behind_our_back_is_repaired(self):
         before = kernel_state(self.lab, "pe1")
         self.lab.run("pe1", "bridge", "fdb", "del", labkit.mac(3), "dev", "vx100", "dst", "10.0.0.2", "self")
