@@ -7,18 +7,19 @@ set -euo pipefail
 packages() {
   case $1 in
     build)
-      echo build-essential cmake ninja-build ccache pkg-config clang llvm bpftool libelf-dev \
+      echo build-essential cmake ninja-build ccache pkg-config bpftool git python3 \
         libspdlog-dev libfmt-dev libyaml-cpp-dev libcli11-dev libnl-3-dev libnl-route-3-dev \
-        libpcap-dev libbpf-dev libcap-ng-dev libsystemd-dev prometheus-cpp-dev libgtest-dev libgmock-dev
-      # Debian 12 has two releases of Boost; later ones have one that is new enough.
+        libpcap-dev libbpf-dev libsystemd-dev prometheus-cpp-dev libgtest-dev libgmock-dev librapidcheck-dev
+      # Debian 12 has two releases of Boost and several of clang, which compiles the eBPF programs; of
+      # later releases the default ones are new enough.
       if grep -q '^VERSION_ID="12"' /etc/os-release; then
-        echo libboost1.81-dev libboost-json1.81-dev
+        echo libboost1.81-dev libboost-json1.81-dev clang-19
       else
-        echo libboost-dev libboost-json-dev
+        echo libboost-dev libboost-json-dev clang
       fi
       ;;
-    lab) echo iproute2 util-linux procps iputils-ping frr gobgpd python3 python3-yaml ;;
-    test) echo clang-19 libclang-rt-19-dev librapidcheck-dev exabgp ;;
+    lab) echo iproute2 util-linux procps iputils-ping ethtool frr gobgpd python3 python3-yaml ;;
+    test) echo clang-19 libclang-rt-19-dev clang-format-19 shellcheck exabgp ;;
     *)
       echo "usage: $0 [build] [lab] [test]" >&2
       exit 2
