@@ -9,6 +9,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
+#include <linux/filter.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
 #include <net/if.h>
@@ -32,6 +33,7 @@
 #include <cstring>
 #include <iostream>
 #include <map>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -384,11 +386,25 @@ int count(const std::string& interface, double seconds, bool vxlan, const std::s
 // --- probe
 struct Probed {
   net::IpAddress target;
+  std::unique_ptr<Fd> out;  // its own: packets queued for a neighbor that is away hold up no other
   uint64_t sent = 0, received = 0, duplicate = 0;
   Clock::time_point last_answer{};
   nanoseconds longest_gap{0}, round_trips{0};
   std::vector<Clock::time_point> sent_at;  // by number; the epoch once it was answered
 };
+
+// A raw socket that only sends: what it would receive is filtered away.
+std::unique_ptr<Fd> sending_socket(bool is_v4) {
+  auto s = std::make_unique<Fd>(::socket(is_v4 ? AF_INET : AF_INET6,
+                                         SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK,
+                                         is_v4 ? int{IPPROTO_ICMP} : int{IPPROTO_ICMPV6}));
+  if (s->fd < 0) fail("raw socket");
+  sock_filter nothing{.code = BPF_RET | BPF_K, .jt = 0, .jf = 0, .k = 0};
+  const sock_fprog program{.len = 1, .filter = &nothing};
+  if (::setsockopt(s->fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) < 0)
+    fail("SO_ATTACH_FILTER");
+  return s;
+}
 
 sockaddr_storage socket_address(const net::IpAddress& ip, socklen_t& length) {
   sockaddr_storage storage{};
@@ -471,6 +487,7 @@ int probe(const std::vector<std::string>& texts, double seconds, nanoseconds int
   for (const auto& text : texts) {
     Probed p;
     p.target = parse_ip(text);
+    p.out = sending_socket(p.target.is_v4());
     targets.push_back(std::move(p));
   }
   const Fd v4(::socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_ICMP));
@@ -507,7 +524,7 @@ int probe(const std::vector<std::string>& texts, double seconds, nanoseconds int
       const auto to = socket_address(p.target, length);
       const auto message = echo(p.target, id, number);
       p.sent_at.push_back(Clock::now());
-      ::sendto(p.target.is_v4() ? v4.fd : v6.fd, message.data(), message.size(), 0, generic(to),
+      ::sendto(p.out->fd, message.data(), message.size(), 0, generic(to),
                length);  // an error is a probe that gets no answer
       ++p.sent;
     }
