@@ -126,7 +126,7 @@ TEST(FrameKinds, VxlanIsOpened) {
   w.u32(0);
   w.u32(0x40110000);
   w.u64(0);
-  w.u32(50000 << 16 | 4789);
+  w.u32(50000u << 16 | 4789u);
   w.u32(0);
   w.u64(0x0800000000006400);
   const auto inner = *lab::named_frame("arp", kSender);
