@@ -234,17 +234,19 @@ class Lab:
             yield results
 
     @contextlib.contextmanager
-    def probing(self, sources, interval=1000):
-        """An ICMP echo a millisecond from each source member to all others, both families, during
-        the block; then name of source -> the prober's document."""
+    def probing(self, sources, interval=1000, targets=MEMBERS):
+        """An ICMP echo a millisecond from each source member to all other targets, both families,
+        during the block; then name of source -> the prober's document."""
+        addresses = {n: self._others(n, targets) for n in sources}
         for n in sources:  # addresses resolved before
-            self.frames(f"m{n}", "probe", *self._others(n), "--seconds", 0.5, "--interval", 20000, check=False)
-        places = [(f"m{n}", f"m{n}", None, [*self._others(n), "--interval", str(interval)]) for n in sources]
+            self.frames(f"m{n}", "probe", *addresses[n], "--seconds", 0.5, "--interval", 20000, check=False)
+        places = [(f"m{n}", f"m{n}", None, [*addresses[n], "--interval", str(interval)]) for n in sources]
         with self._children("probe", places) as results:
             yield results
 
-    def _others(self, n):
-        return [a for m in MEMBERS if m != n for a in (ip4(m), ip6(m))]
+    @staticmethod
+    def _others(n, targets):
+        return [a for m in targets if m != n for a in (ip4(m), ip6(m))]
 
     @contextlib.contextmanager
     def _children(self, command, places):

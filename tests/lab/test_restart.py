@@ -26,6 +26,10 @@ class Restart(labkit.LabCase):
     name = "restart"
     maxDiff = None
     SOURCES = (1, 2, 3, 5)  # on the PE that dies, beside it, and behind the other PEs
+    # FRRouting 8.4 keeps no EVPN routes over a restart of its neighbor. Its members must not ask
+    # meanwhile: answers that wait for an unreachable neighbour fill the kernel's ICMP socket, which
+    # all namespaces share, and members that have nothing to do with it answer no longer.
+    OF_PEERLAND = (1, 2, 3, 4)
 
     def setUp(self):
         for node in ("rs1", "pe1", "pe2"):
@@ -68,22 +72,18 @@ class Restart(labkit.LabCase):
         self.outage("pe1", 15, self.known_are_answered)
 
     def test_kill_of_the_reflector_loses_nothing(self):
-        # Between peerland PEs: FRRouting 8.4 keeps no EVPN routes over a restart of its neighbor.
-        ours = {address(n) for n in (1, 2, 3, 4) for address in (labkit.ip4, labkit.ip6)}
-        with self.lab.probing(self.SOURCES) as results:
+        with self.lab.probing((1, 2, 3), targets=self.OF_PEERLAND) as results:
             self.lab.kill("rs1")
             time.sleep(2)
             self.lab.run("rs1", "peerlan-node", "start", "peerland")
             self.lab.wait_converged(60)
             time.sleep(1)
-        self.assertEqual({pair: n for pair, n in labkit.lost(results).items()
-                          if pair[0] != "m5" and pair[1] in ours}, {})
+        self.assertEqual(labkit.lost(results), {})
 
     def test_a_hung_reflector_loses_nothing(self):
         """RFC 8538: routes survive the hold timer, where both sides said so."""
-        ours = {address(n) for n in (1, 2, 3, 4) for address in (labkit.ip4, labkit.ip6)}
         pid = self.lab.pid("rs1")
-        with self.lab.probing((1, 3)) as results:
+        with self.lab.probing((1, 3), targets=self.OF_PEERLAND) as results:
             self.lab.run("rs1", "kill", "-STOP", pid)
             try:
                 wait_for("pe1 to give the session up", lambda: not self.established("pe1"), 30)
@@ -93,7 +93,7 @@ class Restart(labkit.LabCase):
                 self.lab.run("rs1", "kill", "-CONT", pid)
             wait_for("the session", lambda: self.established("pe1") and self.established("pe2"), 60)
             time.sleep(1)
-        self.assertEqual({pair: n for pair, n in labkit.lost(results).items() if pair[1] in ours}, {})
+        self.assertEqual(labkit.lost(results), {})
 
     def established(self, node):
         return all(n["state"] == "Established" for n in self.lab.show(node, "neighbors"))
