@@ -14,7 +14,7 @@ case ${1:-} in
     exit 2
     ;;
 esac
-FUZZ_SECONDS=${FUZZ_SECONDS:-60}
+FUZZ_SECONDS=${FUZZ_SECONDS:-30}
 passed=0 failed=0 skipped=0 failures=()
 
 section() { printf '\n=== %s (after %d s)\n' "$1" "$SECONDS"; }
