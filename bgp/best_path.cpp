@@ -112,6 +112,7 @@ const char* to_string(Rejected rejected) {
     case Rejected::OwnAsInPath: return "own AS in path";
     case Rejected::OwnOriginatorId: return "own originator id";
     case Rejected::OwnClusterId: return "own cluster id";
+    case Rejected::Policy: return "policy";
   }
   return "unknown";
 }

@@ -23,6 +23,7 @@
 
 #include "bgp/attributes.h"
 #include "bgp/family.h"
+#include "bgp/policy.h"
 #include "bgp/settings.h"
 #include "net/bytes.h"
 #include "net/ip_address.h"
@@ -42,6 +43,8 @@ struct PeerTraits {
   bool four_octet_as = true;
   std::size_t max_message = 4096;  // 65535 with RFC 8654
   std::vector<std::pair<uint8_t, uint8_t>> strip_extended_communities;
+  bool long_lived = false;      // it sent the LLGR capability, RFC 9494: may get LLGR_STALE routes
+  RoutePolicyPtr accept, send;  // null: everything
 };
 
 // Which step decided, RFC 4271 section 9.1.2.2 and RFC 4456 section 9; one for each losing path.
@@ -61,7 +64,7 @@ enum class BestPathReason : uint8_t {
 const char* to_string(BestPathReason reason);
 
 // Why a received path is not usable (kept, shown, never selected).
-enum class Rejected : uint8_t { None, OwnAsInPath, OwnOriginatorId, OwnClusterId };
+enum class Rejected : uint8_t { None, OwnAsInPath, OwnOriginatorId, OwnClusterId, Policy };
 const char* to_string(Rejected rejected);
 
 struct PathView {
@@ -69,7 +72,9 @@ struct PathView {
   PeerId peer = kLocalPeer;
   AttributesPtr attributes;
   bool best = false;
-  bool stale = false;  // kept over the peer's restart, RFC 4724
+  bool stale = false;       // kept over the peer's restart, RFC 4724
+  bool long_lived = false;  // ... and beyond its restart time, RFC 9494
+  bool flagged = false;     // Verdict::Flag
   Rejected rejected = Rejected::None;
   BestPathReason reason = BestPathReason::OnlyPath;
 };
@@ -86,6 +91,8 @@ struct PeerCounts {
   uint64_t stale = 0;
   uint64_t advertised = 0;  // routes that the peer has from us
   uint64_t queued = 0;      // changes not yet pulled
+  uint64_t rejected = 0;    // of received: by loop checks or policy
+  uint64_t flagged = 0;     // of received
 };
 
 class Rib {
@@ -116,6 +123,14 @@ class Rib {
   void end_of_rib(PeerId peer);
   // The restart timer ran out, or the peer came back without its forwarding state.
   void flush_stale(PeerId peer);
+  // The restart time is over, but LLGR was negotiated (RFC 9494 section 4.3): stale paths with
+  // NO_LLGR go, the others get LLGR_STALE and are the last choice; until flush_stale().
+  void long_lived_stale(PeerId peer);
+  // New rules for a peer that is up; all that it announced and is sent is judged anew.
+  void set_policies(PeerId peer, RoutePolicyPtr accept, RoutePolicyPtr send);
+  // Routes that the filter does not want are not sent, and withdrawn if they were. Null: all. While
+  // `hold`, nothing is sent at all (RFC 4684 section 6: until the peer's RT-constrain End-of-RIB).
+  void set_send_filter(PeerId peer, SendFilterPtr filter, bool hold);
   // Route refresh (RFC 2918): send everything again. With enhanced (RFC 7313) framed by BoRR/EoRR.
   void refresh(PeerId peer, bool enhanced);
 

@@ -21,8 +21,20 @@ enum class NeighborRole : uint8_t {
   RouteServerClient,  // eBGP: RFC 7947, next hop, AS path and MED untouched
 };
 
+// What happens to a MAC/IP route that the member database does not have so.
+enum class BindingGuard : uint8_t { Off, Flag, Reject };
+
+// A key of TCP-AO, RFC 5925.
+struct TcpAoKey {
+  uint8_t send_id = 0, receive_id = 0;
+  std::string algorithm = "hmac-sha-1-96";  // or aes-128-cmac-96 (RFC 5926), hmac-sha-256
+  std::string key;
+  bool operator==(const TcpAoKey&) const = default;
+};
+
 struct NeighborSettings {
   net::IpAddress address;
+  std::string interface;    // of a link-local address
   std::string description;  // shown beside the address; may be empty
   std::string group;        // name of the group it was taken from; may be empty
   net::AsNumber remote_as;
@@ -39,10 +51,30 @@ struct NeighborSettings {
   bool graceful_restart = true;   // RFC 4724, both as helper and as restarting speaker
   std::chrono::seconds restart_time{120};  // 0..4095
   uint32_t max_prefixes = 0;  // 0: no limit; above it the session ends with Cease (RFC 4486)
+  uint8_t max_prefixes_warning = 75;    // percent of it at which a line is logged; 0: never
+  bool max_prefixes_warn_only = false;  // above the limit the session stays, and it is logged
+  std::chrono::minutes max_prefixes_idle{
+      15};                                  // how long the session then stays down; 0: until reset
+  std::chrono::seconds delay_open{0};       // RFC 4271 section 8.1.1
+  std::chrono::seconds send_hold_time{0};   // RFC 9687; 0: eight minutes, or twice the hold time
+  std::chrono::seconds long_lived_time{0};  // LLGR, RFC 9494; 0: off; up to 16777215
+  bool route_target_constrain = false;      // RFC 4684
+  std::vector<TcpAoKey> ao_keys;            // not together with a password
+  std::string accept_policy, send_policy;   // by name; empty: everything
+  BindingGuard binding_guard = BindingGuard::Off;
   // Extended communities never sent to this neighbor, by (type, sub-type).
   std::vector<std::pair<uint8_t, uint8_t>> strip_extended_communities;
 
   bool operator==(const NeighborSettings&) const = default;
+};
+
+// Neighbors that are not known by address: whoever connects from the prefix. They are passive.
+struct DynamicNeighbors {
+  net::IpAddress prefix;
+  uint8_t prefix_length = 0;
+  uint32_t limit = 0;     // how many at once; at least 1
+  NeighborSettings like;  // but the address
+  bool operator==(const DynamicNeighbors&) const = default;
 };
 
 struct ListenSettings {
@@ -61,6 +93,7 @@ struct Settings {
   // routes it shall reflect (RFC 4724 section 4.1, Selection_Deferral_Timer).
   std::chrono::seconds selection_deferral{10};
   std::vector<NeighborSettings> neighbors;
+  std::vector<DynamicNeighbors> dynamic_neighbors;
   bool operator==(const Settings&) const = default;
 };
 

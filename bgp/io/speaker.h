@@ -39,6 +39,11 @@ struct NeighborView {
   std::string last_error_data;  // NOTIFICATION data in hex
 };
 
+// The rules of one neighbor, as the application makes them out of its settings.
+struct NeighborPolicies {
+  RoutePolicyPtr accept, send;  // null: everything
+};
+
 struct StartError {
   std::string what;  // "listen on 192.0.2.1 port 179: Address already in use"
 };
@@ -66,6 +71,10 @@ class Speaker {
   // or when the restart time is over: the moment to remove from the kernel what nobody announced
   // again.
   void on_converged(std::function<void()> handler);
+
+  // Asked for each neighbor, from now on and again for those that are there: call it before start()
+  // and whenever the rules or the member database changed.
+  void set_policies(std::function<NeighborPolicies(const NeighborSettings&)> provider);
 
   [[nodiscard]] std::vector<NeighborView> neighbors() const;
   [[nodiscard]] const Rib& rib() const;
