@@ -536,8 +536,13 @@ void Rib::for_each_path(const std::function<bool(const PathView&)>& visit) const
         last = path.attributes;
         attributes = std::make_shared<const Attributes>(impl_->attributes.unpack(last));
       }
-      if (!visit({path.nlri(), impl_->peers[path.peer]->id, attributes, ref == best, path.stale,
-                  path.rejected, path.reason}))
+      if (!visit({.nlri = path.nlri(),
+                  .peer = impl_->peers[path.peer]->id,
+                  .attributes = attributes,
+                  .best = ref == best,
+                  .stale = path.stale,
+                  .rejected = path.rejected,
+                  .reason = path.reason}))
         return;
     }
   }
