@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Storage for very many small records of a few sizes (paths with their NLRI, attribute sets): pages
-// cut into slots of one size, named by 32 bits instead of a pointer. A page with no slot in use
-// goes back to the system.
+// cut into slots of one size, named by 32 bits instead of a pointer. Pages come out of blocks; a
+// block with no page in use goes back to the system, and so do many empty pages in used blocks.
+// Giving back by blocks rather than pages matters: each unmapping costs a TLB flush.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -30,6 +31,13 @@ class Arena {
   [[nodiscard]] bool fits(Ref ref, std::size_t size) const {
     return pages_[ref >> kSlotBits].slot_size == slot_size(size);
   }
+  // Hints that the record of `ref` is wanted soon.
+  void prefetch(Ref ref) const {
+    const uint8_t* record = at(ref);
+    __builtin_prefetch(record);
+    __builtin_prefetch(record + 64);
+  }
+  // Of the pages in use.
   [[nodiscard]] std::size_t mapped_bytes() const { return mapped_; }
 
  private:
@@ -41,15 +49,28 @@ class Arena {
   static constexpr std::size_t kCoarse = 64;
   static constexpr std::size_t kClasses = kFine / kStep + (kMaxSlot - kFine) / kCoarse + 1;
   static constexpr uint32_t kNoPage = 0xffffffff, kNoSlot = 0xffff;
+  static constexpr uint32_t kNoBlock = 0xffffffff;
 
   struct Page {
     uint8_t* base = nullptr;
+    uint32_t block = kNoBlock;
     uint32_t slot_size = 0;
     uint32_t free_slot = kNoSlot;  // list through the free slots
     uint32_t fresh = 0;            // slots from here on were never used
     uint32_t used = 0;
     uint32_t previous = kNoPage, next = kNoPage;  // pages of the class that have room
   };
+
+  // Address space for kBlockPages pages, of which those in `touched` may be resident.
+  struct Block {
+    uint8_t* base = nullptr;
+    uint32_t free = 0;     // one bit a page
+    uint32_t touched = 0;  // one bit a page: was in use since it was mapped or given back
+  };
+  static constexpr uint32_t kBlockPages = 32;
+  static constexpr std::size_t kHugeFrom = 2 * kBlockPages;
+  static constexpr std::size_t kSpareBlocks = 1;  // kept, lest one is mapped again and again
+  static constexpr std::size_t kSparePages = 8;  // may stay resident, and a quarter of those in use
 
   static std::size_t slot_size(std::size_t size);
   static std::size_t class_of(std::size_t slot_size);
@@ -64,13 +85,24 @@ class Arena {
   }
   uint32_t new_page(std::size_t slot_size);
   void drop_page(uint32_t number);
+  // One page's memory, with the number of its block.
+  [[nodiscard]] uint8_t* take_memory(uint32_t& block);
+  void give_memory(uint32_t block, const uint8_t* memory);
+  void unmap_spare_blocks();
+  void give_back_pages();
   void link(uint32_t number);
   void unlink(uint32_t number);
 
   std::vector<Page> pages_;
   std::vector<uint32_t> unused_numbers_;
   std::array<uint32_t, kClasses> partial_{};
-  std::size_t mapped_ = 0;
+  std::vector<Block> blocks_;             // those that were unmapped have no base
+  std::vector<uint32_t> roomy_;           // blocks that may have a free page
+  std::vector<uint32_t> unused_blocks_;   // numbers
+  std::size_t free_touched_ = 0;          // pages not in use that may be resident
+  std::size_t empty_blocks_ = 0;
+  std::size_t pages_used_ = 0;
+  std::size_t mapped_ = 0;  // pages in use
 };
 
 }  // namespace bgp

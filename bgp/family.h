@@ -30,10 +30,11 @@ enum class NlriStatus : uint8_t {
 // ESI, not labels of a type 2). A key always begins with the route type. Spans of bytes live as
 // long as the message; key_storage owns the key.
 struct NlriItem {
+  NlriItem() {}  // NOLINT: leaves key_storage as it is; an UPDATE has a hundred of them
   std::span<const uint8_t> bytes;
   uint8_t type = 0;
   uint8_t key_size = 0;
-  uint8_t key_storage[255] = {};
+  uint8_t key_storage[255];  // NOLINT: key_size of them count
   std::span<const uint8_t> key() const { return {key_storage, key_size}; }
 };
 

@@ -3,7 +3,6 @@
 // are kept elsewhere. Open addressing in 256 segments that grow and shrink one by one: with a
 // million entries no insertion moves more than some thousand of them, and memory follows the need.
 #pragma once
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -28,6 +27,16 @@ class HashIndex {
       if (++at == size) at = 0;
     }
     return kNone;
+  }
+
+  // Hints that find() or insert() of `hash` follows soon.
+  void prefetch(uint32_t hash) const {
+    const auto& slots = segments_[hash >> 24].slots;
+    if (!slots.empty()) __builtin_prefetch(slots.data() + home(hash, slots.size()));
+  }
+  // The first number under `hash`, whatever its key: what find() will most likely look at.
+  [[nodiscard]] uint32_t guess(uint32_t hash) const {
+    return find(hash, [](uint32_t) { return true; });
   }
 
   void insert(uint32_t hash, uint32_t number) {

@@ -5,6 +5,7 @@
 // (shutdown text). Decoders never send, log or change state: what is wrong comes back as the
 // NOTIFICATION that RFC 4271 section 6 asks for, or for an UPDATE as the action of RFC 7606.
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -208,9 +209,29 @@ struct Update {
   uint32_t attributes_discarded = 0;             // errors that ended with AttributeDiscard
   std::vector<AttributeError> errors;            // the first few
 };
+
+// The attributes of some UPDATEs decoded lately by their octets: those that come with the same are
+// not decoded again, and share the value. For UPDATEs of one family and with one DecodeOptions.
+class DecodeCache {
+ public:
+  // The octets in parts: before the NLRI of MP_REACH_NLRI (without its length) and behind them.
+  using Parts = std::array<std::span<const uint8_t>, 3>;
+  [[nodiscard]] AttributesPtr find(const Parts& parts) const;
+  void put(const Parts& parts, const AttributesPtr& attributes);
+
+ private:
+  struct Entry {
+    net::Bytes octets;
+    AttributesPtr attributes;
+  };
+  [[nodiscard]] static std::size_t place(const Parts& parts);
+  std::array<Entry, 8> entries_;
+};
+
 [[nodiscard]] std::expected<Update, Notification> decode_update(std::span<const uint8_t> body,
                                                                 const Family& family,
-                                                                const DecodeOptions& options);
+                                                                const DecodeOptions& options,
+                                                                DecodeCache* cache = nullptr);
 
 // --- Encoding -------------------------------------------------------------------------------
 

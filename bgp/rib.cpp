@@ -5,6 +5,7 @@
 #include "bgp/rib.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <functional>
 #include <unordered_map>
@@ -32,7 +33,10 @@ struct Rib::Impl : RibState {
   void leave_group(Peer& peer);
   void announce(Peer& peer);
 
-  void update(Peer& peer, const NlriItem& item, const AttributesPtr& received);
+  template <class Act>
+  void for_each(std::span<const NlriItem> items, Act&& act);
+  void update(Peer& peer, const NlriItem& item, uint32_t hash, AttributeId id);
+  void withdraw(const Peer& peer, std::span<const uint8_t> key, uint32_t hash);
   void replace(Peer& peer, RouteIndex route, PathRef ref, const NlriItem& item, AttributeId id);
   void withdraw(PathRef ref);
   void remove_stale(Peer& peer);
@@ -261,9 +265,29 @@ PathRef Rib::Impl::path_of(RouteIndex route, const Peer& peer) const {
   return kNoPath;
 }
 
-void Rib::Impl::update(Peer& peer, const NlriItem& item, const AttributesPtr& received) {
-  const AttributeId id = intern(received);
-  const uint32_t hash = table.hash(item.key());
+// act(item, hash) for each, some at a time, with what a look-up touches fetched before: in a large
+// table each of its steps would wait for memory.
+template <class Act>
+void Rib::Impl::for_each(std::span<const NlriItem> items, Act&& act) {
+  constexpr std::size_t kAtATime = 32;
+  std::array<uint32_t, kAtATime> hashes;
+  std::array<RouteIndex, kAtATime> routes;
+  for (; !items.empty(); items = items.subspan(std::min(items.size(), kAtATime))) {
+    const auto some = items.first(std::min(items.size(), kAtATime));
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      hashes[i] = table.hash(some[i].key());
+      if (some.size() > 1) table.prefetch_index(hashes[i]);
+    }
+    if (some.size() > 1) {
+      for (std::size_t i = 0; i < some.size(); ++i) routes[i] = table.prefetch_route(hashes[i]);
+      for (std::size_t i = 0; i < some.size(); ++i) table.prefetch_path(routes[i]);
+    }
+    for (std::size_t i = 0; i < some.size(); ++i) act(some[i], hashes[i]);
+  }
+}
+
+// One of the references to `id` goes over to us.
+void Rib::Impl::update(Peer& peer, const NlriItem& item, uint32_t hash, AttributeId id) {
   RouteIndex route = table.find(item.key(), hash);
   if (route == kNoRoute) {
     route = table.add(hash);
@@ -339,6 +363,13 @@ void Rib::Impl::unlink_from_route(PathRef ref) {
   PathRef at = route.first;
   while (table.path(at).next != ref) at = table.path(at).next;
   table.path(at).next = gone.next;
+}
+
+void Rib::Impl::withdraw(const Peer& peer, std::span<const uint8_t> key, uint32_t hash) {
+  const RouteIndex route = table.find(key, hash);
+  if (route == kNoRoute) return;
+  const PathRef path = path_of(route, peer);
+  if (path != kNoPath) withdraw(path);
 }
 
 void Rib::Impl::withdraw(PathRef ref) {
@@ -445,18 +476,28 @@ void Rib::refresh(PeerId id, bool enhanced) {
   impl_->announce(*peer);
 }
 
-void Rib::update(PeerId id, const NlriItem& item, const AttributesPtr& attributes) {
+void Rib::update(PeerId id, std::span<const NlriItem> items, const AttributesPtr& attributes) {
   Peer* peer = impl_->find_peer(id);
-  if (peer != nullptr && peer->up && attributes != nullptr) impl_->update(*peer, item, attributes);
+  if (peer == nullptr || !peer->up || attributes == nullptr || items.empty()) return;
+  const AttributeId set = impl_->intern(attributes);
+  impl_->for_each(items, [&](const NlriItem& item, uint32_t hash) {
+    impl_->attributes.retain(set);
+    impl_->update(*peer, item, hash, set);
+  });
+  impl_->attributes.release(set);
+}
+
+void Rib::withdraw(PeerId id, std::span<const NlriItem> items) {
+  const Peer* peer = impl_->find_peer(id);
+  if (peer == nullptr) return;
+  impl_->for_each(items, [&](const NlriItem& item, uint32_t hash) {
+    impl_->withdraw(*peer, item.key(), hash);
+  });
 }
 
 void Rib::withdraw(PeerId id, std::span<const uint8_t> key) {
   const Peer* peer = impl_->find_peer(id);
-  if (peer == nullptr) return;
-  const RouteIndex route = impl_->table.find(key, impl_->table.hash(key));
-  if (route == kNoRoute) return;
-  const PathRef path = impl_->path_of(route, *peer);
-  if (path != kNoPath) impl_->withdraw(path);
+  if (peer != nullptr) impl_->withdraw(*peer, key, impl_->table.hash(key));
 }
 
 void Rib::hold_advertisements(bool hold) {

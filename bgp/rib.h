@@ -134,9 +134,13 @@ class Rib {
   // Route refresh (RFC 2918): send everything again. With enhanced (RFC 7313) framed by BoRR/EoRR.
   void refresh(PeerId peer, bool enhanced);
 
-  // One announced NLRI. Replaces the peer's earlier path of the same key.
-  void update(PeerId peer, const NlriItem& item, const AttributesPtr& attributes);
-  // One withdrawn NLRI; unknown keys are ignored.
+  // Announced NLRI. Each replaces the peer's earlier path of the same key.
+  void update(PeerId peer, std::span<const NlriItem> items, const AttributesPtr& attributes);
+  void update(PeerId peer, const NlriItem& item, const AttributesPtr& attributes) {
+    update(peer, std::span(&item, 1), attributes);
+  }
+  // Withdrawn NLRI; unknown keys are ignored.
+  void withdraw(PeerId peer, std::span<const NlriItem> items);
   void withdraw(PeerId peer, std::span<const uint8_t> key);
 
   // Until released, nothing is advertised (a restarting speaker that defers, RFC 4724 section 4.1).

@@ -20,29 +20,16 @@ RouteIndex RouteTable::find(std::span<const uint8_t> key, uint32_t hash) const {
 }
 
 RouteIndex RouteTable::add(uint32_t hash) {
-  RouteIndex index = end_;
-  if (!free_.empty()) {
-    index = free_.back();
-    free_.pop_back();
-  } else {
-    ++end_;
-  }
-  routes_.grow_to(index) = Route{};
+  const RouteIndex index = routes_.take();
   index_.insert(hash, index);
   return index;
 }
 
 void RouteTable::remove(RouteIndex index) {
-  Route& gone = routes_[index];
-  index_.erase(hash_of(path(gone.first)), index);
-  free_path(gone.first);
-  gone = Route{};
-  free_.push_back(index);
-  if (free_.size() != end_) return;
-  // The table is empty: give everything back.
-  free_ = {};
-  end_ = 0;
-  routes_.clear();
+  const PathRef last = routes_[index].first;
+  index_.erase(hash_of(path(last)), index);
+  free_path(last);
+  routes_.give(index);
 }
 
 PathRef RouteTable::new_path(RouteIndex route, std::span<const uint8_t> nlri,

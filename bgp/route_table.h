@@ -12,16 +12,11 @@
 
 #include "bgp/arena.h"
 #include "bgp/attribute_store.h"
-#include "bgp/chunked_array.h"
 #include "bgp/hash_index.h"
+#include "bgp/route_array.h"
 #include "bgp/rib.h"
 
 namespace bgp {
-
-using RouteIndex = uint32_t;
-using PathRef = Arena::Ref;
-inline constexpr RouteIndex kNoRoute = 0xffffffff;
-inline constexpr PathRef kNoPath = Arena::kNull;
 
 struct Path {
   PathRef next = kNoPath;           // of the same route, best first
@@ -43,19 +38,23 @@ struct Path {
 };
 static_assert(sizeof(Path) == 28);
 
-struct Route {
-  PathRef first = kNoPath;    // kNoPath: this index is free
-  uint16_t pins = 0;          // update groups that have a change of it in their log
-  bool change_waits = false;  // for take_changes()
-  bool change_told = false;   // the reader of take_changes() has it
-};
-
 class RouteTable {
  public:
   explicit RouteTable(uint64_t seed) : seed_(seed) {}
 
   [[nodiscard]] uint32_t hash(std::span<const uint8_t> key) const;
   [[nodiscard]] RouteIndex find(std::span<const uint8_t> key, uint32_t hash) const;
+  // Three steps that bring what find() will touch into the cache, to be taken for many keys each
+  // before the next: the index, the route and its first path.
+  void prefetch_index(uint32_t hash) const { index_.prefetch(hash); }
+  [[nodiscard]] RouteIndex prefetch_route(uint32_t hash) const {
+    const RouteIndex route = index_.guess(hash);
+    if (route != kNoRoute) routes_.prefetch(route);
+    return route;
+  }
+  void prefetch_path(RouteIndex route) const {
+    if (route != kNoRoute && routes_[route].first != kNoPath) arena_.prefetch(routes_[route].first);
+  }
   // A new route; the caller puts its first path in at once.
   [[nodiscard]] RouteIndex add(uint32_t hash);
   // A route without a path, but for the tombstone, goes.
@@ -85,9 +84,9 @@ class RouteTable {
     const Path& p = path(first);
     return p.is_tombstone() || p.rejected != Rejected::None ? kNoPath : first;
   }
-  [[nodiscard]] RouteIndex end() const { return end_; }  // above every index in use
+  [[nodiscard]] RouteIndex end() const { return routes_.end(); }  // above every index in use
   [[nodiscard]] std::size_t mapped_bytes() const {
-    return arena_.mapped_bytes() + end_ * sizeof(Route);
+    return arena_.mapped_bytes() + routes_.mapped_bytes();
   }
 
  private:
@@ -124,9 +123,7 @@ class RouteTable {
 
   uint64_t seed_;
   Arena arena_;
-  ChunkedArray<Route> routes_;
-  std::vector<RouteIndex> free_;
-  RouteIndex end_ = 0;
+  RouteArray routes_;
   HashIndex index_;
   std::vector<Shape> shapes_;
   std::array<uint8_t, 256> failures_{};

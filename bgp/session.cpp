@@ -406,7 +406,7 @@ SessionState Session::update_received(Connection& c, std::span<const uint8_t> bo
   restart_hold(c);
   const DecodeOptions options{c.peer->capabilities.four_octet_as.has_value(),
                               settings_.local_as == settings_.remote_as};
-  auto update = decode_update(body, settings_.family, options);
+  auto update = decode_update(body, settings_.family, options, &c.decode_cache);
   if (!update) return notify(c, std::move(update).error());
   if (update->end_of_rib) {
     stale_ = false;

@@ -182,6 +182,7 @@ class Session {
     bool waiting = false;  // confirmed, but see must_wait()
     uint64_t number = 0;   // in order of connecting
     std::optional<Open> peer;
+    DecodeCache decode_cache;
     std::chrono::seconds hold_time{};
     std::array<net::TimePoint, 4> timers;
   };

@@ -7,6 +7,7 @@
 #include <bitset>
 
 #include "bgp/message.h"
+#include "net/hash.h"
 
 namespace bgp {
 namespace {
@@ -226,7 +227,8 @@ struct RawAttribute {
 
 class Decoder {
  public:
-  Decoder(const Family& family, const DecodeOptions& options) : family_(family) {
+  Decoder(const Family& family, const DecodeOptions& options, DecodeCache* cache)
+      : family_(family), cache_(cache) {
     working_.options = options;
   }
 
@@ -250,6 +252,10 @@ class Decoder {
       return update_failure(update_error::kInvalidNetwork);
     if (!withdrawn.empty() || !nlri.empty()) raise(ErrorHandling::DisableFamily);
     // 3. The attributes.
+    std::optional<Block> block;
+    if (cache_ != nullptr && withdrawn.empty() && nlri.empty()) block = find_block(attributes);
+    if (block)
+      if (AttributesPtr known = cache_->find(block->parts)) return reach_alone(*block, known);
     if (auto failure = attribute_list(attributes)) return failure;
     // 4. RFC 6793 section 4.2.3.
     if (!working_.options.four_octet_as) merge_as4();
@@ -264,6 +270,49 @@ class Decoder {
     update_.end_of_rib = withdrawn.empty() && nlri.empty() && seen_.count() == 1 &&
                          empty_unreach_ && update_.nlri_discarded == 0;
     finish();
+    if (block && !update_.reach.empty() && update_.handling == ErrorHandling::None)
+      cache_->put(block->parts, update_.attributes);
+    return std::nullopt;
+  }
+
+  // An attribute list whose only NLRI are those of one MP_REACH_NLRI of our family.
+  struct Block {
+    DecodeCache::Parts parts;
+    RawAttribute reach;
+    Octets nlri;
+  };
+
+  std::optional<Block> find_block(Octets attributes) const {
+    Block block;
+    bool found = false;
+    net::ByteReader in(attributes);
+    while (!in.done()) {
+      const Octets from = in.rest();
+      RawAttribute raw;
+      raw.flags = in.u8();
+      raw.type = in.u8();
+      raw.value = in.bytes((raw.flags & kFlagExtendedLength) != 0 ? in.u16() : in.u8());
+      if (!in.ok() || raw.type == static_cast<uint8_t>(AttributeType::MpUnreachNlri))
+        return std::nullopt;
+      if (raw.type != static_cast<uint8_t>(AttributeType::MpReachNlri)) continue;
+      const std::size_t head = raw.value.size() > 3 ? 5u + raw.value[3] : SIZE_MAX;
+      if (found || raw.value.size() < head) return std::nullopt;
+      found = true;
+      raw.whole = from.first(from.size() - in.remaining());
+      block.reach = raw;
+      block.nlri = raw.value.subspan(head);
+      const auto before = static_cast<std::size_t>(from.data() - attributes.data());
+      // With the flags and type of MP_REACH_NLRI, but not its length.
+      block.parts = {attributes.first(before + 2), raw.value.first(head), in.rest()};
+    }
+    return found ? std::optional(block) : std::nullopt;
+  }
+
+  // All but the NLRI was decoded before, without an error.
+  Failure reach_alone(const Block& block, const AttributesPtr& attributes) {
+    if (auto failure = split(net::ByteReader(block.nlri), block.reach, update_.reach))
+      return failure;
+    if (!update_.reach.empty()) update_.attributes = attributes;
     return std::nullopt;
   }
 
@@ -371,6 +420,10 @@ class Decoder {
   }
 
   Failure split(net::ByteReader in, const RawAttribute& raw, std::vector<NlriItem>& out) {
+    // Most are of one size; the second bound is for a first one that is too short to be true.
+    if (in.remaining() >= 2)
+      out.reserve(out.size() +
+                  std::min(in.remaining() / (2u + in.rest()[1]), in.remaining() / 16) + 1);
     while (!in.done()) {
       const std::size_t before = in.remaining();
       NlriItem& item = out.emplace_back();
@@ -462,6 +515,7 @@ class Decoder {
   }
 
   const Family& family_;
+  DecodeCache* const cache_;
   Working working_;
   Update update_;
   std::bitset<256> seen_;
@@ -483,10 +537,36 @@ const char* to_string(ErrorHandling handling) {
   return "unknown";
 }
 
+std::size_t DecodeCache::place(const Parts& parts) {
+  uint64_t hash = 0;
+  for (const Octets part : parts) hash = net::hash_bytes(part, hash);
+  return hash % std::tuple_size_v<decltype(entries_)>;
+}
+
+AttributesPtr DecodeCache::find(const Parts& parts) const {
+  const Entry& entry = entries_[place(parts)];
+  const uint8_t* at = entry.octets.data();
+  if (entry.octets.size() != parts[0].size() + parts[1].size() + parts[2].size()) return nullptr;
+  for (const Octets part : parts) {
+    if (!std::equal(part.begin(), part.end(), at)) return nullptr;
+    at += part.size();
+  }
+  return entry.attributes;
+}
+
+void DecodeCache::put(const Parts& parts, const AttributesPtr& attributes) {
+  Entry& entry = entries_[place(parts)];
+  entry.octets.clear();
+  for (const Octets part : parts)
+    entry.octets.insert(entry.octets.end(), part.begin(), part.end());
+  entry.attributes = attributes;
+}
+
 std::expected<Update, Notification> decode_update(std::span<const uint8_t> body,
                                                   const Family& family,
-                                                  const DecodeOptions& options) {
-  return Decoder(family, options).run(body);
+                                                  const DecodeOptions& options,
+                                                  DecodeCache* cache) {
+  return Decoder(family, options, cache).run(body);
 }
 
 }  // namespace bgp

@@ -3,6 +3,7 @@
 // filled with as many NLRI as fit. MP_REACH_NLRI or MP_UNREACH_NLRI comes first (RFC 7606 section
 // 5.1), so that a receiver finds the routes whatever it thinks of the rest.
 #include <algorithm>
+#include <cstring>
 
 #include "bgp/message.h"
 #include "bgp/message_frame.h"
@@ -96,18 +97,27 @@ PackedUpdate pack(AttributeType type, std::span<const uint8_t> head, std::span<c
          nlris[packed.taken].size() <= max_message - fixed - size)
     size += nlris[packed.taken++].size();
   if (packed.taken == 0) return packed;
-  net::ByteWriter out;
-  const std::size_t length = begin_message(out, MessageType::Update);
-  out.u16(0);  // withdrawn IPv4 routes
-  out.u16(static_cast<uint16_t>(4 + head.size() + size + tail.size()));
-  out.u8(kFlagOptional | kFlagExtendedLength);
-  out.u8(static_cast<uint8_t>(type));
-  out.u16(static_cast<uint16_t>(head.size() + size));
-  out.bytes(head);
-  for (const auto& nlri : nlris.first(packed.taken)) out.bytes(nlri);
-  out.bytes(tail);
-  out.patch_u16(length, out.size());
-  packed.message = out.take();
+  net::Bytes& out = packed.message;
+  out.assign(fixed + size, 0xff);  // the marker, and what is written over at once
+  uint8_t* at = out.data() + 16;
+  const auto u16 = [&at](std::size_t value) {
+    *at++ = static_cast<uint8_t>(value >> 8);
+    *at++ = static_cast<uint8_t>(value);
+  };
+  const auto bytes = [&at](std::span<const uint8_t> octets) {
+    if (!octets.empty()) std::memcpy(at, octets.data(), octets.size());
+    at += octets.size();
+  };
+  u16(out.size());
+  *at++ = static_cast<uint8_t>(MessageType::Update);
+  u16(0);  // withdrawn IPv4 routes
+  u16(4 + head.size() + size + tail.size());
+  *at++ = kFlagOptional | kFlagExtendedLength;
+  *at++ = static_cast<uint8_t>(type);
+  u16(head.size() + size);
+  bytes(head);
+  for (const auto& nlri : nlris.first(packed.taken)) bytes(nlri);
+  bytes(tail);
   return packed;
 }
 

@@ -9,6 +9,8 @@
 #include "bgp/update_group.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <utility>
 
 #include "bgp/message.h"
@@ -184,6 +186,24 @@ void UpdateGroup::set_holds(Subscriber& subscriber, RouteIndex route, bool value
     --subscriber.held;
 }
 
+void UpdateGroup::set_holds(Subscriber& subscriber, std::span<const Batch::Bits> bits, bool value) {
+  for (const auto& [word, mask] : bits) {
+    if (word >= subscriber.holds.size()) {
+      if (!value) continue;
+      subscriber.holds.resize(word + 1);
+    }
+    uint64_t& held = subscriber.holds[word];
+    const auto before = static_cast<uint64_t>(std::popcount(held & mask));
+    if (value) {
+      held |= mask;
+      subscriber.held += static_cast<uint64_t>(std::popcount(mask)) - before;
+    } else {
+      held &= ~mask;
+      subscriber.held -= before;
+    }
+  }
+}
+
 bool UpdateGroup::concerns(const Subscriber& subscriber, RouteIndex route) const {
   const PathRef path = wanted(route);
   if (path != kNoPath && state_.table.path(path).peer != subscriber.slot) return true;
@@ -192,13 +212,16 @@ bool UpdateGroup::concerns(const Subscriber& subscriber, RouteIndex route) const
 
 bool UpdateGroup::concerns(const Subscriber& subscriber, const Batch& batch,
                            const Batch::Message& message) const {
-  const auto holds_it = [&](RouteIndex route) { return holds(subscriber, route); };
-  const auto routes = std::span(batch.routes).subspan(message.first, message.last - message.first);
+  const auto held = [&](const Batch::Bits& bits) {
+    return bits.word < subscriber.holds.size() ? subscriber.holds[bits.word] & bits.mask : 0;
+  };
+  const auto bits = bits_of(batch, message);
   if (message.withdraws || message.source == subscriber.slot)
-    return std::ranges::any_of(routes, holds_it);
+    return std::ranges::any_of(bits, [&](const Batch::Bits& b) { return held(b) != 0; });
   // In a first walk over the table, what the log has brought already need not come again.
   const bool again = !batch.of_table || subscriber.walk == Subscriber::Walk::Refresh;
-  return again || !std::ranges::all_of(routes, holds_it);
+  return again ||
+         !std::ranges::all_of(bits, [&](const Batch::Bits& b) { return held(b) == b.mask; });
 }
 
 // --- Sending --------------------------------------------------------------------------------
@@ -269,7 +292,7 @@ MessagePtr UpdateGroup::deliver(Subscriber& subscriber, const Batch::Message& me
   const auto routes = std::span(batch.routes).subspan(message.first, message.last - message.first);
   if (!message.withdraws && message.source == subscriber.slot)
     return withdraw_own(subscriber, routes);
-  for (const RouteIndex route : routes) set_holds(subscriber, route, !message.withdraws);
+  set_holds(subscriber, bits_of(batch, message), !message.withdraws);
   return message.bytes;
 }
 
@@ -394,8 +417,7 @@ std::shared_ptr<Batch> UpdateGroup::log_batch(LogPosition from) {
     if (ref == kNoPath) {
       withdrawn_.push_back(route);
     } else {
-      const Path& path = state_.table.path(ref);
-      announced_.push_back({uint64_t{path.attributes} << 16 | path.peer, route});
+      add_item(route, ref);
     }
   }
   auto batch = std::make_shared<Batch>();
@@ -414,8 +436,7 @@ std::shared_ptr<Batch> UpdateGroup::table_batch(RouteIndex from) {
   for (; at < end && announced_.size() < window_ && at - from < 8 * window_; ++at) {
     const PathRef ref = wanted(at);
     if (ref == kNoPath) continue;
-    const Path& path = state_.table.path(ref);
-    announced_.push_back({uint64_t{path.attributes} << 16 | path.peer, at});
+    add_item(at, ref);
   }
   auto batch = std::make_shared<Batch>();
   batch->of_table = true;
@@ -437,9 +458,57 @@ void UpdateGroup::share(const std::shared_ptr<Batch>& batch) {
   shared_.push_back(batch);
 }
 
+void UpdateGroup::add_item(RouteIndex route, PathRef ref) {
+  const Path& path = state_.table.path(ref);
+  announced_.push_back({uint64_t{path.attributes} << 16 | path.peer, route, ref});
+}
+
+// Items of one bucket come together, in the order in which they were. Mostly there are few buckets
+// and long stretches of each.
+void UpdateGroup::group_by_bucket(std::vector<Item>& items) {
+  constexpr std::size_t kFew = 64;
+  struct Bucket {
+    uint64_t name;
+    std::size_t end;  // first the count
+  };
+  std::array<Bucket, kFew> buckets;
+  std::size_t used = 0, last = 0;
+  const auto find = [&](uint64_t name) {
+    if (last < used && buckets[last].name == name) return true;
+    for (last = 0; last < used; ++last)
+      if (buckets[last].name == name) return true;
+    return false;
+  };
+  bool grouped = true;
+  for (const Item& item : items) {
+    const std::size_t before = last;
+    if (find(item.bucket)) {
+      grouped = grouped && last == before;
+    } else {
+      if (used == kFew) {
+        std::ranges::sort(items, {}, [](const Item& i) { return std::pair(i.bucket, i.route); });
+        return;
+      }
+      last = used;
+      buckets[used++] = {item.bucket, 0};
+    }
+    ++buckets[last].end;
+  }
+  if (grouped) return;
+  std::size_t begin = 0;
+  for (Bucket& bucket : std::span(buckets).first(used))
+    begin += std::exchange(bucket.end, begin);
+  grouped_.resize(items.size());
+  for (const Item& item : items) {
+    (void)find(item.bucket);
+    grouped_[buckets[last].end++] = item;
+  }
+  items.swap(grouped_);
+}
+
 void UpdateGroup::encode(Batch& batch, std::vector<Item>& announced,
                          std::vector<RouteIndex>& withdrawn) {
-  std::ranges::sort(announced, {}, [](const Item& i) { return std::pair(i.bucket, i.route); });
+  group_by_bucket(announced);
   batch.routes.reserve(announced.size() + withdrawn.size());
   for (std::size_t from = 0; from < announced.size();) {
     std::size_t to = from;
@@ -452,10 +521,33 @@ void UpdateGroup::encode(Batch& batch, std::vector<Item>& announced,
   encode_withdrawn(batch, withdrawn);
 }
 
+// The message for the routes of the batch from `first` on.
+void UpdateGroup::add_message(Batch& batch, net::Bytes bytes, std::size_t first, bool withdraws,
+                              uint16_t source) {
+  Batch::Message message;
+  message.bytes = std::make_shared<const net::Bytes>(std::move(bytes));
+  message.first = static_cast<uint32_t>(first);
+  message.last = static_cast<uint32_t>(batch.routes.size());
+  message.first_bits = static_cast<uint32_t>(batch.bits.size());
+  message.withdraws = withdraws;
+  message.source = source;
+  Batch::Bits bits;
+  for (const RouteIndex route : std::span(batch.routes).subspan(first)) {
+    if (route / 64 != bits.word || bits.mask == 0) {
+      if (bits.mask != 0) batch.bits.push_back(bits);
+      bits = {route / 64, 0};
+    }
+    bits.mask |= uint64_t{1} << (route % 64);
+  }
+  if (bits.mask != 0) batch.bits.push_back(bits);
+  message.last_bits = static_cast<uint32_t>(batch.bits.size());
+  batch.messages.push_back(std::move(message));
+}
+
 // Returns how many of the items were encoded.
 std::size_t UpdateGroup::encode_bucket(Batch& batch, std::span<const Item> items) {
   const RouteTable& table = state_.table;
-  const Path& first = table.path(table.best(items[0].route));
+  const Path& first = table.path(items[0].path);
   const Peer& source = *state_.peers[first.peer];
   const Attributes attributes =
       exported(state_.attributes.unpack(first.attributes), key_,
@@ -463,16 +555,15 @@ std::size_t UpdateGroup::encode_bucket(Batch& batch, std::span<const Item> items
                 state_.options.cluster_id});
   const net::Bytes encoded = encode_attributes(attributes, {.four_octet_as = key_.four_octet_as});
   nlris_.clear();
-  for (const Item& item : items) nlris_.push_back(table.path(table.best(item.route)).nlri());
+  for (const Item& item : items) nlris_.push_back(table.path(item.path).nlri());
   std::size_t done = 0;
   while (done < items.size()) {
     PackedUpdate packed = encode_reach(state_.options.family, attributes.next_hop, encoded,
                                        std::span(nlris_).subspan(done), key_.max_message);
     if (packed.taken == 0) break;
-    const auto begin = static_cast<uint32_t>(batch.routes.size());
+    const std::size_t begin = batch.routes.size();
     for (const Item& item : items.subspan(done, packed.taken)) batch.routes.push_back(item.route);
-    batch.messages.push_back({std::make_shared<const net::Bytes>(std::move(packed.message)), begin,
-                              static_cast<uint32_t>(batch.routes.size()), false, source.slot});
+    add_message(batch, std::move(packed.message), begin, false, source.slot);
     done += packed.taken;
   }
   return done;
@@ -487,10 +578,9 @@ void UpdateGroup::encode_withdrawn(Batch& batch, std::span<const RouteIndex> rou
     PackedUpdate packed =
         encode_unreach(state_.options.family, std::span(nlris_).subspan(done), key_.max_message);
     if (packed.taken == 0) break;  // max_message below the smallest that BGP has
-    const auto begin = static_cast<uint32_t>(batch.routes.size());
+    const std::size_t begin = batch.routes.size();
     for (const RouteIndex route : routes.subspan(done, packed.taken)) batch.routes.push_back(route);
-    batch.messages.push_back({std::make_shared<const net::Bytes>(std::move(packed.message)), begin,
-                              static_cast<uint32_t>(batch.routes.size()), true, 0});
+    add_message(batch, std::move(packed.message), begin, true, 0);
     done += packed.taken;
   }
 }

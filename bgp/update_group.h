@@ -37,11 +37,18 @@ struct Batch {
   struct Message {
     MessagePtr bytes;
     uint32_t first = 0, last = 0;  // its routes, in `routes`
+    uint32_t first_bits = 0, last_bits = 0;  // the same, in `bits`
     bool withdraws = false;
     uint16_t source = 0;  // slot of the peer that announced them
   };
+  // Routes as bits of one word of Subscriber::holds: those of a message mostly are neighbors.
+  struct Bits {
+    uint32_t word = 0;
+    uint64_t mask = 0;
+  };
   std::vector<Message> messages;
   std::vector<RouteIndex> routes;
+  std::vector<Bits> bits;
   bool of_table = false;
   LogPosition log_from = 0, log_to = 0;  // the stretch; of_table: the log's end when made
   RouteIndex table_from = 0, table_to = 0;
@@ -108,6 +115,11 @@ class UpdateGroup {
                               const Batch::Message& message) const;
   static bool holds(const Subscriber& subscriber, RouteIndex route);
   static void set_holds(Subscriber& subscriber, RouteIndex route, bool value);
+  static void set_holds(Subscriber& subscriber, std::span<const Batch::Bits> bits, bool value);
+  static std::span<const Batch::Bits> bits_of(const Batch& batch, const Batch::Message& message) {
+    return std::span(batch.bits)
+        .subspan(message.first_bits, message.last_bits - message.first_bits);
+  }
 
   void start(Subscriber& subscriber);
   void start_walk(Subscriber& subscriber, Subscriber::Walk walk);
@@ -124,7 +136,12 @@ class UpdateGroup {
   struct Item {
     uint64_t bucket = 0;  // attribute set and source
     RouteIndex route = kNoRoute;
+    PathRef path = kNoPath;
   };
+  void add_item(RouteIndex route, PathRef ref);
+  void group_by_bucket(std::vector<Item>& items);
+  void add_message(Batch& batch, net::Bytes bytes, std::size_t first, bool withdraws,
+                   uint16_t source);
   void encode(Batch& batch, std::vector<Item>& announced, std::vector<RouteIndex>& withdrawn);
   [[nodiscard]] std::size_t encode_bucket(Batch& batch, std::span<const Item> items);
   void encode_withdrawn(Batch& batch, std::span<const RouteIndex> routes);
@@ -146,7 +163,7 @@ class UpdateGroup {
   std::deque<std::shared_ptr<Batch>> shared_;
   std::size_t window_;  // routes in a batch
 
-  std::vector<Item> announced_;  // scratch
+  std::vector<Item> announced_, grouped_;  // scratch
   std::vector<RouteIndex> withdrawn_;
   std::vector<std::span<const uint8_t>> nlris_;
 };

@@ -8,6 +8,8 @@
 #include <CLI/CLI.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <malloc.h>
+
 #include <cstdio>
 #include <functional>
 #include <string>
@@ -86,6 +88,10 @@ int run(const std::string& file) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // UPDATEs come and go by the thousand: their memory is not to be given back and faulted in again
+  // each time. The speaker trims when a lot of routes has gone.
+  mallopt(M_TRIM_THRESHOLD, 16 << 20);
+  mallopt(M_TOP_PAD, 1 << 20);
   CLI::App options{"peerland: EVPN PE and route server for Internet exchanges"};
   std::string config_file = "/etc/peerlan/peerland.yaml", check_file, teardown_file;
   options.set_version_flag("--version", PEERLAN_VERSION);

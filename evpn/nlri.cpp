@@ -4,8 +4,7 @@
 // RFC 7432 section 7, RFC 9136 section 3.1, RFC 9251 section 9, RFC 9572 section 3.
 #include "evpn/nlri.h"
 
-#include <algorithm>
-#include <array>
+#include <cstring>
 
 namespace evpn {
 namespace {
@@ -252,39 +251,52 @@ uint8_t type_of(const Route& route) {
 }
 
 // --- route keys, RFC 7432 section 7: what makes two NLRI the same route
-void write_key(const EthernetAutoDiscovery& route, net::ByteWriter& key) {
-  key.bytes(route.rd.bytes());
-  key.bytes(route.esi.bytes());
-  key.u32(route.ethernet_tag);
-}
-void write_key(const MacIp& route, net::ByteWriter& key) {  // neither ESI nor labels
-  key.bytes(route.rd.bytes());
-  key.u32(route.ethernet_tag);
-  key.u8(48);
-  key.bytes(route.mac.bytes());
-  encode_address(route.ip, key);
-}
-void write_key(const InclusiveMulticast& route, net::ByteWriter& key) { encode_body(route, key); }
-void write_key(const EthernetSegment& route, net::ByteWriter& key) { encode_body(route, key); }
-void write_key(const IpPrefixRoute& route, net::ByteWriter& key) {
-  // RFC 9136 section 3.1: not ESI, gateway or label. Host bits mean nothing (RFC 4271 section 4.3).
-  key.bytes(route.rd.bytes());
-  key.u32(route.ethernet_tag);
-  key.u8(route.prefix.length);
-  key.bytes(route.prefix.masked().address.bytes());
-}
-void write_key(const OpaqueRoute& route, net::ByteWriter& key) {
-  const auto size = opaque_key_size(route.type, route.body);
-  key.bytes(std::span(route.body).first(size.value_or(route.body.size())));
+// Most NLRI by far are MAC/IP routes: the checks of decode_mac_ip() without its values. Returns the
+// size of the key behind ESI and before the labels, or nothing.
+std::optional<std::size_t> check_mac_ip(std::span<const uint8_t> body) {
+  constexpr std::size_t kMacLengthAt = kRdSize + kEsiSize + 4, kIpAt = kMacLengthAt + 1 + kMacSize;
+  if (body.size() < kIpAt + 1 || body[kMacLengthAt] != 48) return std::nullopt;
+  const auto ip = address_size(body[kIpAt]);
+  const std::size_t rest = body.size() - (kIpAt + 1);
+  if (!ip || (rest != *ip + kLabelSize && rest != *ip + 2 * kLabelSize)) return std::nullopt;
+  return kIpAt + 1 + *ip - kRdSize - kEsiSize;
 }
 
-void fill_key(const Route& route, bgp::NlriItem& item) {
-  net::ByteWriter key(sizeof item.key_storage);
-  key.u8(type_of(route));
-  std::visit([&](const auto& value) { write_key(value, key); }, route);
-  item.type = type_of(route);
-  item.key_size = static_cast<uint8_t>(key.size());
-  std::ranges::copy(key.view(), item.key_storage);
+class KeyFiller {
+ public:
+  explicit KeyFiller(bgp::NlriItem& item) : item_(item) {
+    item_.key_storage[0] = item_.type;
+    item_.key_size = 1;
+  }
+  KeyFiller& add(std::span<const uint8_t> octets) {
+    if (!octets.empty())
+      std::memcpy(item_.key_storage + item_.key_size, octets.data(), octets.size());
+    item_.key_size = static_cast<uint8_t>(item_.key_size + octets.size());
+    return *this;
+  }
+
+ private:
+  bgp::NlriItem& item_;
+};
+
+// `body` is valid.
+void fill_key(std::span<const uint8_t> body, bgp::NlriItem& item) {
+  KeyFiller key(item);
+  switch (item.type) {
+    case 1: key.add(body.first(kRdSize + kEsiSize + 4)); break;
+    case 5: {
+      // RFC 9136 section 3.1: not ESI, gateway or label. Host bits mean nothing (RFC 4271 section
+      // 4.3).
+      constexpr std::size_t kLengthAt = kRdSize + kEsiSize + 4;
+      const std::size_t size = body.size() > kLengthAt + 1 + kLabelSize + 8 ? 16 : 4;
+      const net::IpPrefix prefix{*net::IpAddress::from_bytes(body.subspan(kLengthAt + 1, size)),
+                                 body[kLengthAt]};
+      key.add(body.first(kRdSize)).add(body.subspan(kRdSize + kEsiSize, 4 + 1));
+      key.add(prefix.masked().address.bytes());
+      break;
+    }
+    default: key.add(body);  // types 3 and 4
+  }
 }
 
 bgp::NlriStatus next(net::ByteReader& in, bgp::NlriItem& out) {
@@ -296,9 +308,20 @@ bgp::NlriStatus next(net::ByteReader& in, bgp::NlriItem& out) {
   out.type = all[0];
   out.key_size = 0;
   out.bytes = in.bytes(kHeader + all[1]);
-  const auto route = decode_body(out.type, out.bytes.subspan(kHeader));
-  if (!route) return route.error().status;
-  fill_key(*route, out);
+  const auto body = out.bytes.subspan(kHeader);
+  if (out.type == 2) {  // neither ESI nor labels
+    const auto size = check_mac_ip(body);
+    if (!size) return bgp::NlriStatus::Invalid;
+    KeyFiller(out).add(body.first(kRdSize)).add(body.subspan(kRdSize + kEsiSize, *size));
+  } else if (out.type >= 6 && out.type <= 11) {
+    const auto size = opaque_key_size(out.type, body);
+    if (!size) return bgp::NlriStatus::Invalid;
+    KeyFiller(out).add(body.first(*size));
+  } else {
+    const auto route = decode_body(out.type, body);
+    if (!route) return route.error().status;
+    fill_key(body, out);
+  }
   return bgp::NlriStatus::Ok;
 }
 

@@ -14,8 +14,8 @@
 namespace bgp::io {
 namespace {
 
-constexpr std::size_t kReadSize = 32768;  // a turn
-constexpr std::size_t kGather = 16;       // messages a write
+constexpr std::size_t kReadSize = 131072;  // a turn: some thousand routes, about a millisecond
+constexpr std::size_t kGather = 64;       // messages a write
 constexpr auto kLinger = std::chrono::seconds(1);
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kQueueLimit = 65536;  // octets that wait for a socket
+constexpr std::size_t kQueueLimit = 262144;  // octets that wait for a socket
 constexpr auto kLimitPause = 15min;         // after Maximum Number of Prefixes
 constexpr auto kErrorLogInterval = 1s;
 
@@ -174,8 +174,8 @@ void Neighbor::perform_routes(const Update& update) {
       update.errors,
       [](const AttributeError& error) { return error.handling == ErrorHandling::TreatAsWithdraw; });
   if (!update.errors.empty() || update.nlri_discarded != 0) log_errors(update);
-  for (const NlriItem& item : update.unreach) core_.rib.withdraw(peer_, item.key());
-  for (const NlriItem& item : update.reach) core_.rib.update(peer_, item, update.attributes);
+  core_.rib.withdraw(peer_, update.unreach);
+  core_.rib.update(peer_, update.reach, update.attributes);
   if (update.end_of_rib) {
     core_.log->info("{}: End-of-RIB", name_);
     end_of_rib_seen_ = true;

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// How long the RIB alone takes for a route, without sockets: UPDATEs of some senders are decoded
+// and put in, a read's worth of each in turn, and what each peer is to be sent is pulled out. Every
+// peer is a reflector client. For profiles; the figures that count come from run.sh.
+#include <malloc.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "bgp/message.h"
+#include "bgp/rib.h"
+#include "evpn/nlri.h"
+#include "net/bytes.h"
+
+namespace {
+
+constexpr std::size_t kTurnOctets = 131072;
+
+double cpu_seconds() {
+  timespec t{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
+
+std::size_t resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  std::size_t size = 0, resident = 0;
+  statm >> size >> resident;
+  return resident * 4096;
+}
+
+struct Sender {
+  std::vector<net::Bytes> announcements, withdrawals;
+};
+
+net::Bytes nlri(uint32_t sender, uint32_t number) {
+  evpn::MacIp route;
+  const net::IpAddress vtep = net::IpAddress::v4(0x0a630100 + sender);
+  net::ByteWriter rd;
+  rd.u16(1);
+  rd.bytes(vtep.bytes());
+  rd.u16(1);
+  route.rd = net::RouteDistinguisher::from_bytes(rd.view());
+  net::ByteWriter mac;
+  mac.u8(2);
+  mac.u8(static_cast<uint8_t>(sender));
+  mac.u32(number);
+  route.mac = net::MacAddress::from_bytes(mac.view());
+  route.ip = net::IpAddress::v4(0x0a000000 | sender << 20 | number);
+  route.label1 = 100;
+  return evpn::encode(route);
+}
+
+bgp::Attributes attributes(uint32_t sender, uint32_t number) {
+  bgp::Attributes a;
+  a.local_pref = 100;
+  a.next_hop = net::IpAddress::v4(0x0a630100 + sender);
+  a.extended_communities = {{0x00, 0x02, 0xfd, 0xe8, 0x00, 0x00, 0x00, 0x64},
+                            {0x03, 0x0c, 0, 0, 0, 0, 0, 8}};
+  if (number != 0)
+    a.extended_communities.push_back({0x06, 0x00, 0, 0, static_cast<uint8_t>(number >> 24),
+                                      static_cast<uint8_t>(number >> 16),
+                                      static_cast<uint8_t>(number >> 8),
+                                      static_cast<uint8_t>(number)});
+  return a;
+}
+
+Sender make_sender(uint32_t sender, uint32_t routes, bool unique) {
+  std::vector<net::Bytes> storage;
+  std::vector<std::span<const uint8_t>> spans;
+  for (uint32_t i = 0; i < routes; ++i) storage.push_back(nlri(sender, i));
+  for (const net::Bytes& n : storage) spans.push_back(n);
+  Sender out;
+  for (std::size_t done = 0; done < spans.size();) {
+    const auto a = attributes(sender, unique ? static_cast<uint32_t>(done) + 1 : 0);
+    auto rest = std::span<const std::span<const uint8_t>>(spans).subspan(done);
+    if (unique) rest = rest.first(1);
+    auto packed = bgp::encode_reach(bgp::kL2vpnEvpn, a.next_hop,
+                                    bgp::encode_attributes(a, {}), rest, bgp::kMaxMessage);
+    done += packed.taken;
+    out.announcements.push_back(std::move(packed.message));
+  }
+  for (std::size_t done = 0; done < spans.size();) {
+    auto packed = bgp::encode_unreach(
+        bgp::kL2vpnEvpn, std::span<const std::span<const uint8_t>>(spans).subspan(done),
+        bgp::kMaxMessage);
+    done += packed.taken;
+    out.withdrawals.push_back(std::move(packed.message));
+  }
+  return out;
+}
+
+struct Load {
+  bgp::Rib rib;
+  std::vector<Sender> senders;
+  std::map<bgp::PeerId, bgp::DecodeCache> caches{};
+  uint64_t octets_out = 0;
+
+  void feed(bgp::PeerId peer, std::span<const uint8_t> message) {
+    auto update = bgp::decode_update(message.subspan(bgp::kHeaderSize), evpn::family(), {}, &caches[peer]);
+    if (!update) std::abort();
+    rib.withdraw(peer, update->unreach);
+    rib.update(peer, update->reach, update->attributes);
+  }
+  void pull() {
+    for (const bgp::PeerId peer : rib.take_ready())
+      while (const auto message = rib.pull(peer)) octets_out += message->size();
+  }
+  void phase(const char* name, std::vector<net::Bytes> Sender::*list, double routes) {
+    std::vector<std::size_t> next(senders.size());
+    octets_out = 0;
+    const double begin = cpu_seconds();
+    for (bool more = true; more;) {
+      more = false;
+      for (std::size_t s = 0; s < senders.size(); ++s) {
+        const auto& messages = senders[s].*list;
+        std::size_t octets = 0;
+        while (octets < kTurnOctets && next[s] < messages.size()) {
+          octets += messages[next[s]].size();
+          feed(static_cast<bgp::PeerId>(s + 1), messages[next[s]++]);
+        }
+        more |= next[s] < messages.size();
+        pull();
+      }
+    }
+    const double seconds = cpu_seconds() - begin;
+    std::printf("%-12s %8.0f ns a route  %9.0f routes/s  out %6.1f octets a route  RSS %zu MiB\n",
+                name, seconds * 1e9 / routes, routes / seconds,
+                static_cast<double>(octets_out) / routes, resident_bytes() >> 20);
+  }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  mallopt(M_TRIM_THRESHOLD, 16 << 20);  // as daemon/main.cpp
+  mallopt(M_TOP_PAD, 1 << 20);
+  const auto number = [&](int at, uint32_t otherwise) {
+    return argc > at ? static_cast<uint32_t>(std::strtoul(argv[at], nullptr, 10)) : otherwise;
+  };
+  const uint32_t senders = number(1, 4), receivers = number(2, 2), routes = number(3, 1000000);
+  const bool unique = number(4, 0) != 0;
+  Load load{bgp::Rib({.local_as = net::AsNumber(65000),
+                      .router_id = 0x0a630001,
+                      .cluster_id = 0x0a630001,
+                      .hash_seed = 12345,
+                      .track_changes = number(5, 0) != 0}),
+            {}};
+  for (uint32_t s = 0; s < senders; ++s)
+    load.senders.push_back(make_sender(s + 1, routes / senders, unique));
+  for (uint32_t p = 1; p <= senders + receivers; ++p) {
+    bgp::PeerTraits traits;
+    traits.role = bgp::NeighborRole::ReflectorClient;
+    traits.address = net::IpAddress::v4(0x0a630100 + p);
+    traits.router_id = 0x0a630100 + p;
+    traits.as_number = 65000;
+    load.rib.peer_up(p, traits);
+  }
+  load.pull();
+  std::printf("RSS before %zu MiB\n", resident_bytes() >> 20);
+  load.phase("announce", &Sender::announcements, routes);
+  load.phase("same again", &Sender::announcements, routes);
+  load.phase("withdraw", &Sender::withdrawals, routes);
+  load.phase("re-announce", &Sender::announcements, routes);
+  load.phase("withdraw", &Sender::withdrawals, routes);
+}
