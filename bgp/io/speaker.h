@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "bgp/attributes.h"
 #include "bgp/family.h"
 #include "bgp/rib.h"
 #include "bgp/settings.h"
@@ -40,6 +41,7 @@ struct NeighborView {
   bool shut_down = false;     // by the operator, see set_enabled()
   bool over_warning = false;  // more routes than max_prefixes_warning allows
   uint64_t max_prefix_warnings = 0;
+  uint64_t memberships = 0;           // route targets that it has asked for, RFC 4684
   std::vector<std::string> families;  // negotiated: "25/70", "1/132"
   std::string last_error;             // "sent Cease/Administrative Shutdown", "hold timer", ...
   std::string last_error_data;        // NOTIFICATION data in hex
