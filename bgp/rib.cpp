@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "bgp/advertised.h"
 #include "bgp/best_path.h"
 #include "bgp/rib_state.h"
 
@@ -21,6 +22,11 @@ struct Rib::Impl : RibState {
     PathRef best = kNoPath;
     SourceKind source = SourceKind::Local;
     uint8_t flags = 0;
+    PeerId peer = kLocalPeer;
+  };
+  struct Changed {
+    RouteIndex route = kNoRoute;
+    std::optional<PeerId> previous;  // whose path was the best; the peer may be gone since
   };
 
   explicit Impl(const Options& rib_options);
@@ -55,7 +61,7 @@ struct Rib::Impl : RibState {
   std::vector<uint16_t> free_slots;
   std::vector<std::unique_ptr<UpdateGroup>> groups;
   std::vector<PeerId> announced;  // peers with `announced` set
-  std::vector<RouteIndex> changed;
+  std::vector<Changed> changed;
   bool held = false;
   std::size_t live_routes = 0, live_paths = 0;
 
@@ -233,7 +239,8 @@ Rib::Impl::Before Rib::Impl::before(RouteIndex index) const {
   const PathRef best = table.best(index);
   if (best == kNoPath) return {};
   const Path& path = table.path(best);
-  return {best, peers[path.peer]->kind, attributes.digest(path.attributes).flags};
+  return {best, peers[path.peer]->kind, attributes.digest(path.attributes).flags,
+          peers[path.peer]->id};
 }
 
 // The best path of the route changed.
@@ -248,7 +255,7 @@ void Rib::Impl::publish(RouteIndex index, const Before& was) {
   Route& route = table.route(index);
   if (options.track_changes && !route.change_waits && (is.best != kNoPath || route.change_told)) {
     route.change_waits = true;
-    changed.push_back(index);
+    changed.push_back({index, was.best != kNoPath ? std::optional(was.peer) : std::nullopt});
   }
   unpin(index);
 }
@@ -468,7 +475,7 @@ void Rib::hold_advertisements(bool hold) {
 std::vector<RibChange> Rib::take_changes() {
   std::vector<RibChange> changes;
   changes.reserve(impl_->changed.size());
-  for (const RouteIndex index : std::exchange(impl_->changed, {})) {
+  for (const auto& [index, previous] : std::exchange(impl_->changed, {})) {
     Route& route = impl_->table.route(index);
     const PathRef best = impl_->table.best(index);
     const Path& path = impl_->table.path(best != kNoPath ? best : route.first);
@@ -476,6 +483,7 @@ std::vector<RibChange> Rib::take_changes() {
     if (best != kNoPath || known) {
       RibChange& change = changes.emplace_back();
       change.nlri.assign(path.nlri().begin(), path.nlri().end());
+      change.previous = previous;
       if (best != kNoPath) {
         change.attributes = impl_->share(path.attributes);
         change.peer = impl_->peers[path.peer]->id;
@@ -524,11 +532,19 @@ std::size_t Rib::memory_bytes() const {
 }
 
 void Rib::for_each_path(const std::function<bool(const PathView&)>& visit) const {
+  (void)for_each_path_from(0, impl_->table.end(), visit);
+}
+
+std::optional<uint32_t> Rib::for_each_path_from(uint32_t from, uint32_t count,
+                                                const std::function<bool(const PathView&)>& visit,
+                                                const Wanted& wanted) const {
   const RouteTable& table = impl_->table;
+  const RouteIndex end = from < table.end() ? from + std::min(count, table.end() - from) : from;
   AttributeId last = Arena::kNull;
   AttributesPtr attributes;
-  for (RouteIndex index = 0; index < table.end(); ++index) {
+  for (RouteIndex index = from; index < end; ++index) {
     if (!table.is_live(index)) continue;
+    if (wanted && !wanted(table.path(table.route(index).first).nlri())) continue;
     const PathRef best = table.best(index);
     for (PathRef ref = table.route(index).first; ref != kNoPath; ref = table.path(ref).next) {
       const Path& path = table.path(ref);
@@ -543,9 +559,32 @@ void Rib::for_each_path(const std::function<bool(const PathView&)>& visit) const
                   .stale = path.stale,
                   .rejected = path.rejected,
                   .reason = path.reason}))
-        return;
+        return std::nullopt;
     }
   }
+  return end < table.end() ? std::optional(end) : std::nullopt;
+}
+
+std::optional<uint32_t> Rib::for_each_advertised_from(
+    PeerId id, uint32_t from, uint32_t count,
+    const std::function<void(std::span<const uint8_t>, const Attributes&)>& visit) const {
+  const Peer* peer = impl_->find_peer(id);
+  if (peer == nullptr || peer->group == nullptr) return std::nullopt;
+  return walk_advertised(*impl_, *peer, from, count, visit);
+}
+
+std::optional<Rejected> Rib::standing(PeerId id, std::span<const uint8_t> key) const {
+  const Peer* peer = impl_->find_peer(id);
+  if (peer == nullptr) return std::nullopt;
+  const RouteIndex route = impl_->table.find(key, impl_->table.hash(key));
+  if (route == kNoRoute) return std::nullopt;
+  const PathRef path = impl_->path_of(route, *peer);
+  return path == kNoPath ? std::nullopt : std::optional(impl_->table.path(path).rejected);
+}
+
+const PeerTraits* Rib::traits(PeerId id) const {
+  const Peer* peer = impl_->find_peer(id);
+  return peer == nullptr ? nullptr : &peer->traits;
 }
 
 }  // namespace bgp

@@ -84,6 +84,8 @@ struct RibChange {
   net::Bytes nlri;  // of the new best path, or of the last one when withdrawn
   AttributesPtr attributes;
   PeerId peer = kLocalPeer;  // where the new best path came from
+  std::optional<PeerId> previous =
+      std::nullopt;  // where the one before came from, if there was one
 };
 
 struct PeerCounts {
@@ -154,6 +156,24 @@ class Rib {
   [[nodiscard]] std::size_t memory_bytes() const;
   // Every path of every key, paths of one key together, best first. Stops when visit returns false.
   void for_each_path(const std::function<bool(const PathView&)>& visit) const;
+  // The same in parts, for readers that must hold nobody up: `count` places of the table from
+  // number `from` on, which is 0 at first. Only routes whose (first) NLRI is `wanted` are unpacked;
+  // null: all. Returns where to go on, or nothing at the end or when visit returned false. A route
+  // that is there all the time is seen exactly once, whatever else changes between the parts.
+  using Wanted = std::function<bool(std::span<const uint8_t> nlri)>;
+  [[nodiscard]] std::optional<uint32_t> for_each_path_from(
+      uint32_t from, uint32_t count, const std::function<bool(const PathView&)>& visit,
+      const Wanted& wanted = nullptr) const;
+  // In parts too: the routes that a peer has from us, with the attributes that it was sent (or will
+  // be at once, if the route has just changed).
+  [[nodiscard]] std::optional<uint32_t> for_each_advertised_from(
+      PeerId peer, uint32_t from, uint32_t count,
+      const std::function<void(std::span<const uint8_t> nlri, const Attributes& attributes)>& visit)
+      const;
+  // Whether the peer's path of a key is usable; nothing when it has none.
+  [[nodiscard]] std::optional<Rejected> standing(PeerId peer, std::span<const uint8_t> key) const;
+  // Of a peer that is up or has paths; else null. Valid until the next call of another function.
+  [[nodiscard]] const PeerTraits* traits(PeerId peer) const;
 
  private:
   struct Impl;

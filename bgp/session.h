@@ -144,6 +144,13 @@ class Session {
   // Of the session that is up, or that is being negotiated.
   [[nodiscard]] const Open* peer_open() const;
   [[nodiscard]] std::chrono::seconds hold_time() const;
+  // Timers that run, with when they are due; those of the connection that is furthest, and those of
+  // the neighbor: "hold", "keepalive", "send-hold", "delay-open", "connect-retry", ...
+  struct RunningTimer {
+    const char* name = "";
+    net::TimePoint due = net::kNever;
+  };
+  [[nodiscard]] std::vector<RunningTimer> running_timers() const;
   [[nodiscard]] bool stale_kept() const { return stale_; }
   [[nodiscard]] bool graceful_restart_negotiated() const;
 
@@ -220,6 +227,8 @@ class Session {
   bool speaks_graceful_restart(const Open& open) const;
   bool any_live() const;
   const Connection* furthest() const;
+  static const char* name(ConnectionTimer timer);
+  static const char* name(SessionTimer timer);
   net::Duration jittered(std::chrono::seconds interval);
 
   SessionSettings settings_;

@@ -94,6 +94,10 @@ class UpdateGroup {
   [[nodiscard]] bool has_work(Subscriber& subscriber);
   // Routes and withdrawals not yet pulled. Looks at all that is outstanding.
   [[nodiscard]] uint64_t queued(const Subscriber& subscriber) const;
+  // Whether the peer has the route from us.
+  [[nodiscard]] static bool has(const Subscriber& subscriber, RouteIndex route) {
+    return holds(subscriber, route);
+  }
   // Batches kept for others must not outlive a peer's slot.
   void forget_batches() { shared_.clear(); }
 

@@ -102,6 +102,7 @@ std::vector<std::string> known_keys() {
   append_keys(keys, control_table());
   append_keys(keys, metrics_table());
   bgp_keys(keys);
+  exports_keys(keys);
   policy_keys(keys);
   domain_keys(keys);
   return keys;

@@ -260,22 +260,23 @@ void read_cluster_id(const Value& value, BgpDraft& draft) {
 }
 
 const Table<BgpDraft>& bgp_table() {
-  static const Table<BgpDraft> table{"bgp",
-                                     {
-                                         {"listen", read_listen},
-                                         {"cluster-id", read_cluster_id},
-                                         {"selection-deferral",
-                                          [](const Value& v, BgpDraft& d) {
-                                            assign(d.loader->settings.bgp.selection_deferral,
-                                                   read_seconds(v, 0, 3600));
-                                          }},
-                                         {"groups", read_groups},
-                                         {"neighbors",
-                                          [](const Value& v, BgpDraft& d) {
-                                            for (const Value& item : read_items(v, "neighbors"))
-                                              read_neighbor(item, d);
-                                          }},
-                                     }};
+  static const Table<BgpDraft> table{
+      "bgp",
+      {
+          {"listen", read_listen},
+          {"cluster-id", read_cluster_id},
+          {"selection-deferral",
+           [](const Value& v, BgpDraft& d) {
+             assign(d.loader->settings.bgp.selection_deferral, read_seconds(v, 0, 3600));
+           }},
+          {"bmp", [](const Value& v, BgpDraft& d) { read_bmp(v, d.loader->settings.bgp); }},
+          {"mrt", [](const Value& v, BgpDraft& d) { read_mrt(v, d.loader->settings.bgp); }},
+          {"groups", read_groups},
+          {"neighbors",
+           [](const Value& v, BgpDraft& d) {
+             for (const Value& item : read_items(v, "neighbors")) read_neighbor(item, d);
+           }},
+      }};
   return table;
 }
 

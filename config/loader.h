@@ -40,11 +40,14 @@ bool claim(std::map<K, Owner>& owners, const K& key, const Value& value, std::st
 }
 
 void load_bgp(const Value& value, Loader& loader);
+void read_bmp(const Value& value, bgp::Settings& settings);
+void read_mrt(const Value& value, bgp::Settings& settings);
 void load_policies(const Value& value, Loader& loader);
 void load_domains(const Value& value, Loader& loader);
 
 // "path.key" of every key of the mappings that each part reads.
 void bgp_keys(std::vector<std::string>& keys);
+void exports_keys(std::vector<std::string>& keys);
 void policy_keys(std::vector<std::string>& keys);
 void domain_keys(std::vector<std::string>& keys);
 

@@ -9,7 +9,13 @@
 
 #include "daemon/control.h"
 #include "daemon/metrics.h"
+#include "daemon/monitor.h"
+#include "daemon/mrt_writer.h"
 #include "evpn/nlri.h"
+
+#ifndef PEERLAN_VERSION
+#define PEERLAN_VERSION "unknown"
+#endif
 
 namespace peerland {
 namespace {
@@ -33,6 +39,7 @@ App::App(boost::asio::io_context& io, config::NodeSettings settings, std::string
       settings_(std::move(settings)),
       settings_file_(std::move(settings_file)),
       started_(net::Clock::now()),
+      loop_delay_(io),
       drain_timer_(io),
       tick_timer_(io),
       reconcile_timer_(io) {}
@@ -46,6 +53,7 @@ std::expected<void, std::string> App::start() {
   speaker_ = std::make_unique<bgp::io::Speaker>(io_, evpn::family(), settings_.bgp);
   speaker_->on_changes([this](const auto& changes) { routes_changed(changes); });
   speaker_->on_converged([this] { converge(); });
+  monitor_ = std::make_unique<Monitor>(*this);
   control_ = std::make_unique<ControlServer>(io_, *this);
   if (auto opened = control_->open(settings_.control_socket); !opened) return opened;
   if (settings_.metrics_listen) {
@@ -59,6 +67,8 @@ std::expected<void, std::string> App::start() {
     if (auto path = start_data_path(); !path) return path;
   // The data path stands: now the neighbors may come.
   if (auto speaking = speaker_->start(); !speaking) return std::unexpected(speaking.error().what);
+  start_exports(settings_.bgp);
+  loop_delay_.start();
   log_.logger().info("{}: up, AS {}, router id {}, {} neighbors, {} broadcast domains",
                      settings_.name, settings_.bgp.local_as.value,
                      to_string(settings_.bgp.router_id), settings_.bgp.neighbors.size(),
@@ -119,6 +129,39 @@ void App::stop() {
   if (std::exchange(stopping_, true)) return;
   log_.logger().info("{}: stopping; the data path stays", settings_.name);
   speaker_->stop(true, "", [this] { finish(); });
+  stop_exports();
+}
+
+// --- BMP and MRT
+// -----------------------------------------------------------------------------------
+
+// What did not change goes on.
+void App::start_exports(const bgp::Settings& settings) {
+  std::vector<std::shared_ptr<bgp::io::BmpClient>> kept;
+  for (const auto& client : bmp_) {
+    if (std::ranges::find(settings.bmp, client->settings()) != settings.bmp.end())
+      kept.push_back(client);
+    else
+      client->stop();
+  }
+  bmp_ = std::move(kept);
+  for (const auto& wanted : settings.bmp) {
+    if (std::ranges::any_of(bmp_, [&](const auto& c) { return c->settings() == wanted; })) continue;
+    const bgp::io::BmpNode node{settings_.name, "peerlan " PEERLAN_VERSION, evpn::family(),
+                                settings.local_as.value, settings.router_id.v4_value()};
+    bmp_.push_back(std::make_shared<bgp::io::BmpClient>(io_, *speaker_, node, wanted));
+    bmp_.back()->start();
+  }
+  if (mrt_ && settings.mrt && mrt_->settings() == *settings.mrt) return;
+  if (mrt_) mrt_->stop();
+  mrt_ = settings.mrt ? std::make_shared<MrtWriter>(io_, *this, *settings.mrt) : nullptr;
+  if (mrt_) mrt_->start();
+}
+
+void App::stop_exports() {
+  for (const auto& client : bmp_) client->stop();
+  if (mrt_) mrt_->stop();
+  loop_delay_.stop();
 }
 
 void App::finish() {
@@ -292,6 +335,7 @@ std::expected<std::string, std::string> App::reload() {
   const auto now = net::Clock::now();
   std::string text;
   settings_ = fresh;
+  start_exports(fresh.bgp);
   for (std::size_t i = domains_.size(); i-- > 0;) {
     const auto& name = domains_[i]->settings().name;
     const auto found = std::ranges::find(fresh.domains, name, &config::BroadcastDomain::name);
@@ -363,6 +407,7 @@ void App::teardown(std::function<void(std::string)> done) {
     reconcile_timer_.cancel();
     tick_timer_.cancel();
     domains_.clear();
+    stop_exports();
     fast_path_.reset();
     if (kernel_) remove_data_path(settings_, *kernel_, problems);
     std::string text;

@@ -16,10 +16,12 @@
 #include <string>
 #include <vector>
 
+#include "bgp/io/bmp_client.h"
 #include "bgp/io/speaker.h"
 #include "config/settings.h"
 #include "daemon/domain.h"
 #include "daemon/log.h"
+#include "daemon/loop_delay.h"
 #include "dataplane/fast_path.h"
 #include "dataplane/kernel.h"
 #include "dataplane/packet_io.h"
@@ -28,6 +30,8 @@ namespace peerland {
 
 class ControlServer;
 class MetricsServer;
+class Monitor;
+class MrtWriter;
 
 class App {
  public:
@@ -58,6 +62,16 @@ class App {
   [[nodiscard]] uint64_t events_lost() const { return events_lost_; }
   [[nodiscard]] uint64_t reconciliations() const { return reconciliations_; }
   [[nodiscard]] uint64_t undecodable_routes() const { return undecodable_routes_; }
+  [[nodiscard]] const std::vector<std::shared_ptr<bgp::io::BmpClient>>& bmp_clients() const {
+    return bmp_;
+  }
+  [[nodiscard]] const MrtWriter* mrt_writer() const { return mrt_.get(); }  // null: no dumps
+  [[nodiscard]] const Monitor& monitor() const { return *monitor_; }
+  [[nodiscard]] net::Duration loop_delay() const { return loop_delay_.longest(); }
+
+  // --- for the control socket
+  [[nodiscard]] bgp::io::Speaker& speaker() { return *speaker_; }
+  [[nodiscard]] Monitor& monitor() { return *monitor_; }
 
  private:
   [[nodiscard]] std::expected<void, std::string> start_data_path();
@@ -73,6 +87,8 @@ class App {
   void arm_tick();
   void arm_reconcile(net::Duration delay);
   void finish();
+  void start_exports(const bgp::Settings& settings);
+  void stop_exports();
   static void remove_data_path(const config::NodeSettings& settings, dataplane::Kernel& kernel,
                                std::vector<std::string>& problems);
 
@@ -82,6 +98,10 @@ class App {
   EventLog log_;
   net::TimePoint started_;
   std::unique_ptr<bgp::io::Speaker> speaker_;
+  std::unique_ptr<Monitor> monitor_;
+  std::vector<std::shared_ptr<bgp::io::BmpClient>> bmp_;
+  std::shared_ptr<MrtWriter> mrt_;
+  LoopDelay loop_delay_;
   std::unique_ptr<dataplane::Kernel> kernel_;
   std::unique_ptr<dataplane::FastPath> fast_path_;
   std::unique_ptr<dataplane::PacketSender> sender_;

@@ -61,7 +61,8 @@ Neighbor::Neighbor(Core& core, PeerId peer, NeighborSettings settings, uint64_t 
       name_(name_of(settings_)),
       session_(session_settings(core, settings_), seed),
       timer_(core.io),
-      since_(now()) {}
+      since_(now()),
+      observer_(core.taps, peer) {}
 
 Neighbor::~Neighbor() {
   for (auto& connection : connections_)
@@ -104,6 +105,7 @@ void Neighbor::perform(Action& action) {
   } else if (auto* send = std::get_if<action::Send>(&action)) {
     if (auto& connection = at(send->slot)) {
       ++counters_.messages_out;
+      observer_.message_out(send->slot, send->message);
       connection->send(std::make_shared<const net::Bytes>(std::move(send->message)));
     }
   } else if (const auto* close = std::get_if<action::CloseConnection>(&action)) {
@@ -143,6 +145,7 @@ void Neighbor::perform_up(Slot slot) {
   up_ = slot;
   ++counters_.established_count;
   core_.rib.peer_up(peer_, traits);
+  observer_.session_up(slot, session_info_of(slot, open));
   core_.changed();
   core_.progress();
 }
@@ -154,6 +157,7 @@ void Neighbor::perform_ended(const action::Ended& ended) {
     if (const auto words = shutdown_text(*notification)) text += ": \"" + *words + "\"";
   counters_.last_error = text;
   counters_.last_error_data = notification ? hex(notification->data) : "";
+  observer_.ended(ended.reason, ended.established, text, now());
   if (!ended.established) {
     core_.log->info("{}: connection ended: {}", name_, text);
     return;
@@ -182,6 +186,7 @@ void Neighbor::perform_routes(const Update& update) {
     core_.rib.end_of_rib(peer_);
     core_.progress();
   }
+  observer_.update_done(update, now());
   core_.changed();
 }
 
@@ -236,6 +241,7 @@ void Neighbor::note_state() {
   const SessionState state = session_.state();
   if (state == shown_state_) return;
   core_.log->debug("{}: {} -> {}", name_, to_string(shown_state_), to_string(state));
+  observer_.state_changed(name_, shown_state_, state);
   shown_state_ = state;
   since_ = now();
 }
@@ -278,6 +284,7 @@ void Neighbor::fail_connect(const std::string& why) {
   if (counters_.last_error != why) core_.log->info("{}: {}", name_, why);
   counters_.last_error = why;
   counters_.last_error_data.clear();
+  observer_.failed_to_connect(now());
   boost::asio::post(core_.io, [weak = weak_from_this(), number = connect_number_] {
     const auto self = weak.lock();
     if (self != nullptr && self->connect_number_ == number && self->connecting_ == nullptr &&
@@ -319,6 +326,7 @@ void Neighbor::attach(Slot slot, tcp::socket socket) {
   callbacks.message = [here, slot](std::span<const uint8_t> message) {
     if (const auto self = here()) {
       ++self->counters_.messages_in;
+      self->observer_.message_in(slot, message);
       self->dispatch(event::Received{slot, message});
     }
   };
@@ -348,6 +356,7 @@ void Neighbor::refill() {
     ++counters_.messages_out;
     if (message->size() > 18 && (*message)[18] == static_cast<uint8_t>(MessageType::Update))
       ++counters_.updates_out;
+    observer_.update_out(*up_, message);
     connection.send(std::move(message));
   }
 }
@@ -366,7 +375,49 @@ NeighborView Neighbor::view() const {
   }
   view.counts = core_.rib.counts(peer_);
   view.stale_kept = session_.stale_kept();
+  observer_.fill(view, now());
+  add_connection(view);
   return view;
+}
+
+SessionInfo Neighbor::session_info_of(Slot slot, const Open& open) {
+  SessionInfo info;
+  info.peer = peer_;
+  info.name = name_;
+  info.address = settings_.address;
+  info.remote_as = open.effective_as();
+  info.router_id = open.router_id;
+  info.four_octet_as = open.capabilities.four_octet_as.has_value();
+  if (const auto& connection = at(slot)) {
+    const tcp::endpoint local = connection->local(), remote = connection->remote();
+    info.local_address = to_address(local.address());
+    info.local_port = local.port();
+    info.remote_port = remote.port();
+  }
+  return info;
+}
+
+void Neighbor::add_connection(NeighborView& view) const {
+  const Connection* connection = nullptr;
+  SessionState furthest = SessionState::Idle;
+  for (const Slot slot : kSlots) {
+    const auto& here = connections_[static_cast<std::size_t>(slot)];
+    if (here && session_.state(slot) >= furthest) {
+      connection = here.get();
+      furthest = session_.state(slot);
+    }
+  }
+  if (connection != nullptr) {
+    const tcp::endpoint local = connection->local(), remote = connection->remote();
+    view.local_address = to_address(local.address());
+    view.remote_address = to_address(remote.address());
+    view.local_port = local.port();
+    view.remote_port = remote.port();
+  }
+  for (const auto& timer : session_.running_timers())
+    view.timers.push_back(
+        {timer.name, std::max(std::chrono::ceil<std::chrono::seconds>(timer.due - now()),
+                              std::chrono::seconds(0))});
 }
 
 }  // namespace bgp::io

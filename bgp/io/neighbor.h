@@ -10,8 +10,10 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "bgp/io/connection.h"
+#include "bgp/io/observer.h"
 #include "bgp/io/speaker.h"
 #include "bgp/rib.h"
 #include "bgp/session.h"
@@ -28,6 +30,7 @@ struct Core {
   std::shared_ptr<spdlog::logger> log;
   std::function<void()> changed;   // the RIB was touched: have it flushed soon
   std::function<void()> progress;  // a neighbor came up or sent its End-of-RIB
+  std::vector<Tap*> taps;
 };
 
 class Neighbor : public std::enable_shared_from_this<Neighbor> {
@@ -51,6 +54,7 @@ class Neighbor : public std::enable_shared_from_this<Neighbor> {
   // For convergence after our start: nothing more is to be waited for.
   bool caught_up() const;
   NeighborView view() const;
+  const SessionInfoPtr& session_info() const { return observer_.session(); }  // null: not up
 
  private:
   void dispatch(const Event& event);
@@ -65,6 +69,8 @@ class Neighbor : public std::enable_shared_from_this<Neighbor> {
   void attach(Slot slot, tcp::socket socket);
   void arm_timer();
   void note_state();
+  SessionInfo session_info_of(Slot slot, const Open& open);
+  void add_connection(NeighborView& view) const;
   std::shared_ptr<Connection>& at(Slot slot) { return connections_[static_cast<size_t>(slot)]; }
 
   Core& core_;
@@ -84,6 +90,7 @@ class Neighbor : public std::enable_shared_from_this<Neighbor> {
   uint64_t errors_not_logged_ = 0;
   SessionState shown_state_ = SessionState::Idle;
   net::TimePoint since_;
+  Observer observer_;
   NeighborView counters_;  // only counters and last_error are used
 };
 

@@ -92,6 +92,7 @@ struct Speaker::Impl : std::enable_shared_from_this<Speaker::Impl> {
              std::make_shared<ConnectionPool>(),
              logger(),
              {},
+             {},
              {}},
         convergence(io),
         deferral(io),
@@ -260,6 +261,8 @@ void Speaker::Impl::flush() {
   flush_pending = false;
   if (stopping) return;  // the sessions end, but forwarding goes on
   const auto changes = core.rib.take_changes();
+  if (!changes.empty())
+    for (Tap* tap : core.taps) tap->best_changed(changes);
   if (!changes.empty() && changes_handler) {
     const auto handler = changes_handler;  // may be replaced within
     handler(changes);
@@ -446,6 +449,42 @@ std::vector<NeighborView> Speaker::neighbors() const {
   for (const auto& [address, neighbor] : impl_->neighbors) views.push_back(neighbor->view());
   return views;
 }
+
+std::vector<PeerId> Speaker::neighbor_ids() const {
+  std::vector<PeerId> ids;
+  for (const auto& [address, neighbor] : impl_->neighbors) ids.push_back(neighbor->peer());
+  return ids;
+}
+
+std::optional<NeighborView> Speaker::neighbor(PeerId peer) const {
+  const auto found = impl_->by_peer.find(peer);
+  if (found == impl_->by_peer.end()) return std::nullopt;
+  return found->second->view();
+}
+
+bool Speaker::is_named(PeerId peer, const std::string& name) const {
+  const auto found = impl_->by_peer.find(peer);
+  if (found == impl_->by_peer.end()) return false;
+  const NeighborSettings& settings = found->second->settings();
+  return name == net::to_string(settings.address) || name == found->second->name() ||
+         (!name.empty() && name == settings.description);
+}
+
+std::vector<SessionInfoPtr> Speaker::sessions() const {
+  std::vector<SessionInfoPtr> up;
+  for (const auto& [peer, neighbor] : impl_->by_peer)
+    if (neighbor->session_info()) up.push_back(neighbor->session_info());
+  return up;
+}
+
+RoutePolicyPtr Speaker::accept_policy(PeerId peer) const {
+  const PeerTraits* traits = peer == kLocalPeer ? nullptr : rib().traits(peer);
+  return traits == nullptr ? nullptr : traits->accept;
+}
+
+void Speaker::add_tap(Tap& tap) { impl_->core.taps.push_back(&tap); }
+
+void Speaker::remove_tap(Tap& tap) { std::erase(impl_->core.taps, &tap); }
 
 const Rib& Speaker::rib() const { return impl_->core.rib; }
 
