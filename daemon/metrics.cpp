@@ -62,8 +62,7 @@ double number(uint64_t value) { return static_cast<double>(value); }
 
 void collect_neighbors(const App& app, Collector& out) {
   for (const auto& n : app.speaker().neighbors()) {
-    const Labels peer{{"neighbor", to_string(n.settings.address)},
-                      {"description", n.settings.description}};
+    const Labels peer{{"neighbor", n.address}, {"description", n.settings.description}};
     out.gauge("peerlan_bgp_session_established", "1 when the BGP session is Established", peer,
               n.state == "Established" ? 1 : 0);
     out.gauge("peerlan_bgp_session_state_seconds", "Seconds in the present state", peer,
@@ -89,6 +88,11 @@ void collect_neighbors(const App& app, Collector& out) {
     out.gauge("peerlan_bgp_queued", "Changes that wait to be sent", peer, number(n.counts.queued));
     out.counter("peerlan_bgp_session_drops_total", "Established sessions that ended", peer,
                 number(n.dropped_count));
+    out.counter("peerlan_bgp_max_prefix_warnings_total",
+                "Times the routes of the neighbor rose above max-prefixes-warning", peer,
+                number(n.max_prefix_warnings));
+    out.gauge("peerlan_bgp_memberships", "Route targets that the neighbor asks for (RFC 4684)",
+              peer, number(n.memberships));
     const auto errors = [&](const char* outcome, uint64_t value) {
       Labels labels = peer;
       labels.emplace_back("outcome", outcome);
@@ -100,6 +104,20 @@ void collect_neighbors(const App& app, Collector& out) {
     errors("treat-as-withdraw", n.treated_as_withdraw);
     errors("nlri-discard", n.nlri_discarded);
   }
+}
+
+void collect_rejected_connections(const App& app, Collector& out) {
+  const auto& rejected = app.speaker().rejected_connections();
+  const auto count = [&](const char* reason, uint64_t value) {
+    out.counter("peerlan_bgp_connections_rejected_total",
+                "TCP connections closed unread, by reason", {{"reason", reason}}, number(value));
+  };
+  count("not-a-neighbor", rejected.not_a_neighbor);
+  count("not-now", rejected.not_now);
+  count("unprotected", rejected.unprotected);
+  count("dynamic-limit", rejected.dynamic_limit);
+  count("rate", rejected.rate);
+  count("unestablished", rejected.unestablished);
 }
 
 void collect_frames(const Domain& domain, const std::string& port, net::IfIndex index,
@@ -193,6 +211,7 @@ std::string metrics_text(const App& app) {
     out.counter("peerlan_punts_lost_total", "Punts that found the ring buffer full", {},
                 number(app.fast_path()->punts_lost()));
   collect_neighbors(app, out);
+  collect_rejected_connections(app, out);
   for (const auto& domain : app.domains()) collect_domain(*domain, out);
   return prometheus::TextSerializer().Serialize(out.take());
 }

@@ -184,11 +184,11 @@ json::object neighbors(const App& app, const Filter& filter) {
   json::array rows;
   for (const auto& n : app.speaker().neighbors()) {
     const auto& s = n.settings;
-    if (!filter.neighbor.empty() && filter.neighbor != to_string(s.address) &&
+    if (!filter.neighbor.empty() && filter.neighbor != n.address &&
         filter.neighbor != s.description)
       continue;
     rows.push_back(json::object{
-        {"address", to_string(s.address)},
+        {"address", n.address},
         {"description", optional_text(s.description)},
         {"group", optional_text(s.group)},
         {"remote_as", s.remote_as.value},
@@ -209,6 +209,12 @@ json::object neighbors(const App& app, const Filter& filter) {
         {"routes_advertised", n.counts.advertised},
         {"queued", n.counts.queued},
         {"stale_kept", n.stale_kept},
+        {"long_lived", n.long_lived},
+        {"dynamic", n.dynamic},
+        {"shut_down", n.shut_down},
+        {"over_warning", n.over_warning},
+        {"families", texts(n.families)},
+        {"memberships", n.memberships},
         {"established_count", n.established_count},
         {"dropped_count", n.dropped_count},
         {"attributes_discarded", n.attributes_discarded},

@@ -604,6 +604,7 @@ void Neighbor::send_default() {
 NeighborView Neighbor::view() const {
   NeighborView view = counters_;
   view.settings = settings_;
+  view.address = to_string(key_of(settings_));
   view.peer = peer_;
   view.state = to_string(session_.state());
   view.since = std::chrono::duration_cast<std::chrono::seconds>(now() - since_);

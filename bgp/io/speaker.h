@@ -24,6 +24,7 @@ namespace bgp::io {
 
 struct NeighborView {
   NeighborSettings settings;
+  std::string address;  // with the interface of a link-local one: "fe80::1%eth0"
   PeerId peer = 0;
   std::string state;             // Idle, Connect, Active, OpenSent, OpenConfirm, Established
   std::chrono::seconds since{};  // in this state
