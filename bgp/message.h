@@ -126,6 +126,17 @@ struct GracefulRestart {      // RFC 4724 section 3
   bool operator==(const GracefulRestart&) const = default;
 };
 
+struct LongLivedRestart {  // RFC 9494 section 3.1
+  struct Entry {
+    AfiSafi family;
+    bool forwarding_preserved = false;  // F
+    uint32_t time = 0;                  // seconds, 24 bits
+    bool operator==(const Entry&) const = default;
+  };
+  std::vector<Entry> families;
+  bool operator==(const LongLivedRestart&) const = default;
+};
+
 struct Capabilities {
   std::vector<AfiSafi> multiprotocol;
   bool route_refresh = false;
@@ -133,6 +144,7 @@ struct Capabilities {
   bool extended_message = false;
   std::optional<uint32_t> four_octet_as;
   std::optional<GracefulRestart> graceful_restart;
+  std::optional<LongLivedRestart> long_lived;
   std::vector<uint8_t> unknown;  // codes that we do not implement, for people to see
 
   [[nodiscard]] bool has(AfiSafi family) const;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // The OPEN message and its capabilities: RFC 4271 sections 4.2 and 6.2, RFC 5492, 9072; capability
-// codes 1 (RFC 4760), 2 (2918), 6 (8654), 64 (4724), 65 (6793), 70 (7313). What depends on our own
+// codes 1 (RFC 4760), 2 (2918), 6 (8654), 64 (4724), 65 (6793), 70 (7313), 71
+// (9494). What depends on our own
 // settings (the peer's AS, equal identifiers) is judged by Session.
 #include <algorithm>
 
@@ -20,6 +21,7 @@ enum CapabilityCode : uint8_t {
   kGracefulRestart = 64,
   kFourOctetAs = 65,
   kEnhancedRouteRefresh = 70,
+  kLongLivedRestart = 71,
 };
 
 Notification open_failure(uint8_t subcode, net::Bytes data = {}) {
@@ -55,6 +57,31 @@ void encode_graceful_restart(const GracefulRestart& restart, net::ByteWriter& ou
   }
 }
 
+// RFC 9494 section 3.1: AFI, SAFI, flags (F), 24 bits of seconds.
+bool decode_long_lived(net::ByteReader in, Capabilities& out) {
+  LongLivedRestart restart;
+  while (!in.done()) {
+    LongLivedRestart::Entry entry;
+    entry.family.afi = in.u16();
+    entry.family.safi = in.u8();
+    entry.forwarding_preserved = (in.u8() & 0x80) != 0;
+    entry.time = in.u24();
+    if (in.ok()) restart.families.push_back(entry);
+  }
+  if (!in.ok()) return false;
+  out.long_lived = std::move(restart);
+  return true;
+}
+
+void encode_long_lived(const LongLivedRestart& restart, net::ByteWriter& out) {
+  for (const auto& entry : restart.families) {
+    out.u16(entry.family.afi);
+    out.u8(entry.family.safi);
+    out.u8(entry.forwarding_preserved ? 0x80 : 0);
+    out.u24(entry.time);
+  }
+}
+
 // False when the value is not what the capability's RFC says.
 bool decode_capability(uint8_t code, net::ByteReader value, Capabilities& out) {
   switch (code) {
@@ -71,6 +98,7 @@ bool decode_capability(uint8_t code, net::ByteReader value, Capabilities& out) {
     case kEnhancedRouteRefresh: out.enhanced_route_refresh = true; return true;
     case kExtendedMessage: out.extended_message = true; return true;
     case kGracefulRestart: return decode_graceful_restart(value, out);
+    case kLongLivedRestart: return decode_long_lived(value, out);
     case kFourOctetAs: out.four_octet_as = value.u32(); return value.ok() && value.done();
     default:
       if (std::ranges::find(out.unknown, code) == out.unknown.end()) out.unknown.push_back(code);
@@ -125,6 +153,9 @@ net::Bytes encode_capabilities(const Capabilities& capabilities) {
     capability(out, kFourOctetAs,
                [&](net::ByteWriter& value) { value.u32(*capabilities.four_octet_as); });
   if (capabilities.enhanced_route_refresh) capability(out, kEnhancedRouteRefresh, nothing);
+  if (capabilities.long_lived)
+    capability(out, kLongLivedRestart,
+               [&](net::ByteWriter& value) { encode_long_lived(*capabilities.long_lived, value); });
   return out.take();
 }
 
@@ -155,6 +186,13 @@ std::vector<std::string> describe(const Capabilities& capabilities) {
     if (restart->notification) line += ", notification";
     for (const auto& entry : restart->families)
       line += ", " + family_text(entry.family) +
+              (entry.forwarding_preserved ? " forwarding preserved" : "");
+    lines.push_back(std::move(line));
+  }
+  if (const auto& restart = capabilities.long_lived) {
+    std::string line = "long-lived graceful restart";
+    for (const auto& entry : restart->families)
+      line += ", " + family_text(entry.family) + " " + std::to_string(entry.time) + " s" +
               (entry.forwarding_preserved ? " forwarding preserved" : "");
     lines.push_back(std::move(line));
   }

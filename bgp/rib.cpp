@@ -286,6 +286,7 @@ void Rib::Impl::update(Peer& peer, const NlriItem& item, const AttributesPtr& re
   // The same once more: at most it is not stale any longer.
   attributes.release(id);
   Path& path = table.path(ref);
+  path.not_refreshed = false;
   if (!path.stale) return;
   const Before was = before(route);
   path.stale = false;
@@ -319,6 +320,7 @@ void Rib::Impl::replace(Peer& peer, RouteIndex index, PathRef ref, const NlriIte
     attributes.release(old.attributes);
     if (old.stale) --peer.stale;
     old.stale = false;
+    old.not_refreshed = false;
     if (now != ref) {
       unlink_from_peer(peer, old);
       unlink_from_route(ref);
@@ -359,6 +361,7 @@ void Rib::Impl::withdraw(PathRef ref) {
   if (path.stale) --peer.stale;
   attributes.release(path.attributes);
   path.stale = false;
+  path.not_refreshed = false;
   if (table.route(index).first == ref && path.next == kNoPath) {
     --live_routes;
     path.attributes = Arena::kNull;  // stays as tombstone, for as long as it is needed
@@ -389,6 +392,7 @@ void Rib::Impl::mark_stale(Peer& peer) {
     Path& path = table.path(ref);
     const Before was = before(path.route);
     path.stale = true;
+    path.not_refreshed = false;
     ++peer.stale;
     decide(path.route);
     if (table.best(path.route) != was.best) publish(path.route, was);
@@ -443,6 +447,34 @@ void Rib::flush_stale(PeerId id) {
   if (peer == nullptr) return;
   impl_->remove_stale(*peer);
   impl_->drop_peer_if_unused(*peer);
+}
+
+void Rib::set_send_filter(PeerId id, SendFilterPtr filter, bool hold) {
+  Peer* peer = impl_->find_peer(id);
+  if (peer == nullptr || peer->group == nullptr) return;
+  peer->out.filter = std::move(filter);
+  peer->out.on_hold = hold;
+  if (peer->out.started) peer->group->refresh(peer->out, false);
+  impl_->announce(*peer);
+}
+
+void Rib::long_lived_stale(PeerId) {}
+
+void Rib::refresh_begins(PeerId id) {
+  const Peer* peer = impl_->find_peer(id);
+  if (peer == nullptr || !peer->up) return;
+  for (PathRef ref = peer->paths; ref != kNoPath; ref = impl_->table.path(ref).peer_next)
+    impl_->table.path(ref).not_refreshed = true;
+}
+
+void Rib::refresh_ends(PeerId id) {
+  const Peer* peer = impl_->find_peer(id);
+  if (peer == nullptr || !peer->up) return;
+  for (PathRef ref = peer->paths; ref != kNoPath;) {
+    const PathRef next = impl_->table.path(ref).peer_next;
+    if (impl_->table.path(ref).not_refreshed) impl_->withdraw(ref);
+    ref = next;
+  }
 }
 
 void Rib::refresh(PeerId id, bool enhanced) {

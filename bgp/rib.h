@@ -133,6 +133,10 @@ class Rib {
   // Routes that the filter does not want are not sent, and withdrawn if they were. Null: all. While
   // `hold`, nothing is sent at all (RFC 4684 section 6: until the peer's RT-constrain End-of-RIB).
   void set_send_filter(PeerId peer, SendFilterPtr filter, bool hold);
+  // The peer sends everything again (RFC 7313 section 4): what it did not announce between the two
+  // goes at the end. Changes no decision, and has nothing to do with stale paths.
+  void refresh_begins(PeerId peer);
+  void refresh_ends(PeerId peer);
   // Route refresh (RFC 2918): send everything again. With enhanced (RFC 7313) framed by BoRR/EoRR.
   void refresh(PeerId peer, bool enhanced);
 

@@ -34,7 +34,8 @@ struct Path {
   uint8_t shape = 0;
   BestPathReason reason = BestPathReason::OnlyPath;
   Rejected rejected = Rejected::None;
-  bool stale = false;
+  bool stale : 1 = false;
+  bool not_refreshed : 1 = false;  // since the peer's BoRR
 
   bool is_tombstone() const { return attributes == Arena::kNull; }
   std::span<const uint8_t> nlri() const {

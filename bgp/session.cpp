@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "bgp/update_family.h"
+
 namespace bgp {
 namespace {
 
@@ -23,6 +25,10 @@ constexpr auto kMinSendHold = 8min;
 constexpr auto kMaxIdleHold = 120s;
 constexpr auto kStableAfter = 2min;  // a session this old starts with the shortest pause again
 constexpr auto kStaleTime = 6min;    // for the End-of-RIB of a neighbor that came back
+constexpr auto kTold = 60s;          // for the first End-of-RIB (RFC 4684 section 6)
+constexpr auto kRefreshTime = 6min;  // from BoRR to EoRR (RFC 7313 section 4)
+
+enum RefreshSubtype : uint8_t { kRequest, kBegin, kEnd };  // RFC 7313 section 3.2
 
 template <class... Ts>
 struct Overloaded : Ts... {
@@ -99,6 +105,19 @@ Session::Session(const SessionSettings& settings, uint64_t seed)
     at(slot).timers.fill(net::kNever);
   }
   timers_.fill(net::kNever);
+  const auto add = [this](const Family& family) {
+    FamilyState& state = families_.emplace_back();
+    state.family = family;
+    state.timers.fill(net::kNever);
+  };
+  add(settings_.family);
+  for (const Family& family : settings_.other_families) add(family);
+}
+
+Session::FamilyState* Session::find_family(AfiSafi id) {
+  const auto found =
+      std::ranges::find(families_, id, [](const FamilyState& f) { return f.family.id; });
+  return found == families_.end() ? nullptr : &*found;
 }
 
 std::vector<Action> Session::handle(const Event& event, net::TimePoint now) {
@@ -126,6 +145,7 @@ std::vector<Action> Session::handle(const Event& event, net::TimePoint now) {
                    Connection& c = at(e.slot);
                    if (c.state == SessionState::Established) restart_send_hold(c);
                  },
+                 [&](const event::AskRefresh&) { ask_refresh(); },
                  [&](const event::Tick&) { tick(); },
              },
              event);
@@ -152,12 +172,19 @@ void Session::received(const event::Received& event) {
   }
 }
 
+namespace {
+
+// True once when the timer has run out.
+bool take_expired(net::TimePoint& timer, net::TimePoint now) {
+  const bool due = timer <= now;
+  if (due) timer = net::kNever;
+  return due;
+}
+
+}  // namespace
+
 void Session::tick() {
-  const auto expired = [this](net::TimePoint& timer) {
-    const bool due = timer <= now_;
-    if (due) timer = net::kNever;
-    return due;
-  };
+  const auto expired = [this](net::TimePoint& timer) { return take_expired(timer, now_); };
   for (Connection& c : connections_) {
     if (expired(timer(c, ConnectionTimer::DelayOpen))) step(c, {Input::DelayOpenExpired});
     if (expired(timer(c, ConnectionTimer::Hold))) step(c, {Input::HoldExpired});
@@ -167,12 +194,43 @@ void Session::tick() {
   if (expired(timer(SessionTimer::ConnectRetry)))
     step(at(Slot::Outgoing), {Input::ConnectRetryExpired});
   if (expired(timer(SessionTimer::IdleHold))) connect_now_ = true;
-  const bool gone = expired(timer(SessionTimer::Restart));
-  const bool unfinished = expired(timer(SessionTimer::StaleEnd));
-  if ((gone || unfinished) && stale_) {
-    stale_ = false;
-    actions_.emplace_back(action::FlushStale{});
+  if (expired(timer(SessionTimer::Restart))) restart_time_over();
+  for (FamilyState& f : families_) tick(f);
+}
+
+void Session::tick(FamilyState& f) {
+  const auto expired = [&](FamilyTimer which) { return take_expired(timer(f, which), now_); };
+  if (expired(FamilyTimer::StaleEnd)) flush(f);
+  // With a session, the End-of-RIB decides: StaleEnd bounds that.
+  if (expired(FamilyTimer::LongLived) && state() != SessionState::Established) flush(f);
+  if (expired(FamilyTimer::Told)) actions_.emplace_back(action::Told{f.family.id});
+  if (expired(FamilyTimer::Refresh) && std::exchange(f.refreshing, false))
+    actions_.emplace_back(action::RefreshEnds{f.family.id, false});
+}
+
+// The peer did not come back in time: RFC 4724 section 4.2, or RFC 9494 section 4.2 where both
+// sides agreed on that.
+void Session::restart_time_over() {
+  for (FamilyState& f : families_) {
+    if (!f.stale) continue;
+    const auto* entry = last_peer_ ? long_lived_entry(*last_peer_, f.family.id) : nullptr;
+    const auto time = entry == nullptr
+                          ? 0s
+                          : std::min(settings_.long_lived_time, std::chrono::seconds(entry->time));
+    if (time == 0s) {
+      flush(f);
+      continue;
+    }
+    // A timer that runs since an earlier restart is not prolonged by this one.
+    if (!std::exchange(f.long_lived, true)) timer(f, FamilyTimer::LongLived) = now_ + time;
+    actions_.emplace_back(action::LongLivedStale{f.family.id});
   }
+}
+
+void Session::flush(FamilyState& f) {
+  f.long_lived = false;
+  timer(f, FamilyTimer::StaleEnd) = timer(f, FamilyTimer::LongLived) = net::kNever;
+  if (std::exchange(f.stale, false)) actions_.emplace_back(action::FlushStale{f.family.id});
 }
 
 void Session::step(Connection& c, const Inbound& in) {
@@ -295,7 +353,9 @@ SessionState Session::connected(Connection& c) {
 
 SessionState Session::send_open(Connection& c) {
   actions_.emplace_back(action::Send{c.slot, encode_open(local_open())});
-  timer(c, ConnectionTimer::Hold) = now_ + kOpenHold;
+  const bool bounded = c.slot != Slot::Outgoing && settings_.open_time > 0s;
+  timer(c, ConnectionTimer::Hold) =
+      now_ + (bounded ? net::Duration(settings_.open_time) : net::Duration(kOpenHold));
   return SessionState::OpenSent;
 }
 
@@ -383,47 +443,103 @@ SessionState Session::confirmed(Connection& c) {
   established_at_ = now_;
   established_after_ = connects_;
   actions_.emplace_back(action::Up{c.slot});
-  // RFC 4724 section 4.2: back in time. Without preserved forwarding the old routes go at once.
   timer(SessionTimer::Restart) = net::kNever;
-  if (stale_) {
-    const auto& restart = c.peer->capabilities.graceful_restart;
-    const bool preserved =
-        settings_.graceful_restart && restart &&
-        std::ranges::any_of(restart->families, [&](const GracefulRestart::Entry& entry) {
-          return entry.family == settings_.family.id && entry.forwarding_preserved;
-        });
-    if (preserved) {
-      timer(SessionTimer::StaleEnd) = now_ + kStaleTime;
-    } else {
-      stale_ = false;
-      actions_.emplace_back(action::FlushStale{});
-    }
+  last_peer_ = c.peer;
+  for (FamilyState& f : families_) {
+    f.end_of_rib = f.refreshing = false;
+    came_back(c, f);
+    const bool decides_others = &f != &families_.front();  // memberships (RFC 4684)
+    if (decides_others && c.peer->capabilities.has(f.family.id))
+      timer(f, FamilyTimer::Told) = now_ + kTold;
   }
   return SessionState::Established;
 }
 
+// RFC 4724 section 4.2, RFC 9494 section 4.2: back in time. Without preserved forwarding the old
+// routes go at once.
+void Session::came_back(const Connection& c, FamilyState& f) {
+  if (!f.stale) return;
+  const auto* restart = restart_entry(*c.peer, f.family.id);
+  const auto* long_lived = long_lived_entry(*c.peer, f.family.id);
+  const bool preserved = c.peer->capabilities.has(f.family.id) && restart != nullptr &&
+                         (f.long_lived ? long_lived != nullptr && long_lived->forwarding_preserved
+                                       : restart->forwarding_preserved);
+  if (preserved)
+    timer(f, FamilyTimer::StaleEnd) = now_ + kStaleTime;
+  else
+    flush(f);
+}
+
+// With more than one family an UPDATE is decoded by the family that it is about, and if it should
+// be about two (RFC 4760 does not forbid it) once for each: the other's attribute is passed over.
 SessionState Session::update_received(Connection& c, std::span<const uint8_t> body) {
   restart_hold(c);
+  FamilyState* f = &families_.front();
+  if (families_.size() == 1) return routes_received(c, body, *f);
+  const UpdateFamilies about = update_families(body);
+  const auto negotiated = [&](const std::optional<AfiSafi>& id) {
+    return id && c.peer->capabilities.has(*id) ? find_family(*id) : nullptr;
+  };
+  FamilyState* const reach = negotiated(about.reach);
+  FamilyState* const unreach = negotiated(about.unreach);
+  if (unreach != nullptr && reach != nullptr && reach != unreach) {
+    const auto state = routes_received(c, body, *unreach);
+    if (state != SessionState::Established) return state;
+  }
+  if (reach != nullptr || unreach != nullptr) f = reach != nullptr ? reach : unreach;
+  return routes_received(c, body, *f);
+}
+
+SessionState Session::routes_received(Connection& c, std::span<const uint8_t> body,
+                                      FamilyState& f) {
   const DecodeOptions options{c.peer->capabilities.four_octet_as.has_value(),
                               settings_.local_as == settings_.remote_as};
-  auto update = decode_update(body, settings_.family, options);
+  auto update = decode_update(body, f.family, options);
   if (!update) return notify(c, std::move(update).error());
-  if (update->end_of_rib) {
-    stale_ = false;
-    timer(SessionTimer::StaleEnd) = net::kNever;
+  const bool end_of_rib = update->end_of_rib;
+  if (end_of_rib) {
+    f.stale = f.long_lived = false;
+    timer(f, FamilyTimer::StaleEnd) = timer(f, FamilyTimer::LongLived) = net::kNever;
   }
-  actions_.emplace_back(action::Routes{std::move(*update)});
+  actions_.emplace_back(action::Routes{f.family.id, std::move(*update)});
+  if (end_of_rib && !std::exchange(f.end_of_rib, true) &&
+      std::exchange(timer(f, FamilyTimer::Told), net::kNever) != net::kNever)
+    actions_.emplace_back(action::Told{f.family.id});
   return SessionState::Established;
 }
 
-// RFC 2918 and 7313. BoRR and EoRR of the peer ask nothing of us: we never asked for a refresh.
+// RFC 2918 and 7313. A subtype that we don't know is ignored (section 5), and so is BoRR before the
+// End-of-RIB (section 4: that is GR's to end) and EoRR without BoRR.
 SessionState Session::refresh_received(Connection& c, std::span<const uint8_t> body) {
   const auto refresh = decode_route_refresh(body);
   if (!refresh) return notify(c, refresh.error());
   restart_hold(c);
-  if (refresh->family == settings_.family.id && refresh->subtype == 0)
-    actions_.emplace_back(action::Refresh{c.peer->capabilities.enhanced_route_refresh});
+  FamilyState* f = find_family(refresh->family);
+  const Capabilities& peer = c.peer->capabilities;
+  if (f == nullptr || !peer.has(refresh->family)) return SessionState::Established;
+  const bool awaits_end_of_rib = keeps_routes(c, f->family.id) && !f->end_of_rib;
+  if (refresh->subtype == kRequest) {
+    actions_.emplace_back(action::Refresh{f->family.id, peer.enhanced_route_refresh});
+  } else if (!peer.enhanced_route_refresh) {
+    return SessionState::Established;
+  } else if (refresh->subtype == kBegin && !awaits_end_of_rib) {
+    f->refreshing = true;
+    timer(*f, FamilyTimer::Refresh) = now_ + kRefreshTime;
+    actions_.emplace_back(action::RefreshBegins{f->family.id});
+  } else if (refresh->subtype == kEnd && std::exchange(f->refreshing, false)) {
+    timer(*f, FamilyTimer::Refresh) = net::kNever;
+    actions_.emplace_back(action::RefreshEnds{f->family.id});
+  }
   return SessionState::Established;
+}
+
+void Session::ask_refresh() {
+  for (const Connection& c : connections_) {
+    if (c.state != SessionState::Established || !c.peer->capabilities.route_refresh) continue;
+    for (const FamilyState& f : families_)
+      if (c.peer->capabilities.has(f.family.id))
+        actions_.emplace_back(action::Send{c.slot, encode_route_refresh(f.family.id, kRequest)});
+  }
 }
 
 // A Cease means what it says: to a neighbor that would keep our routes over a NOTIFICATION it goes
@@ -440,8 +556,9 @@ SessionState Session::notify(Connection& c, Notification notification) {
 // RFC 4724 section 4.2: routes stay when the connection broke. RFC 8538 section 4: where both sides
 // said so, also after a NOTIFICATION that is no Hard Reset; a hung neighbor is the case that
 // counts.
-bool Session::keeps_routes_after(const Connection& c, const EndReason& reason) const {
-  if (c.state != SessionState::Established || !keeps_routes(c)) return false;
+bool Session::keeps_routes_after(const Connection& c, const EndReason& reason,
+                                 AfiSafi family) const {
+  if (c.state != SessionState::Established || !keeps_routes(c, family)) return false;
   switch (reason.cause) {
     case EndReason::Cause::ConnectionClosed:
     case EndReason::Cause::Replaced: return true;
@@ -457,7 +574,8 @@ bool Session::keeps_routes_after(const Connection& c, const EndReason& reason) c
 
 SessionState Session::end(Connection& c, EndReason reason) {
   const bool was_established = c.state == SessionState::Established;
-  const bool keep = keeps_routes_after(c, reason);
+  std::vector<AfiSafi> kept;
+  if (was_established) went_down(c, reason, kept);
   if (reason.notification && is_hard_reset(*reason.notification))
     reason.notification = inside(*reason.notification);
   if (reason.notification && calls_for_pause(*reason.notification)) penalty_ = true;
@@ -465,18 +583,28 @@ SessionState Session::end(Connection& c, EndReason reason) {
     actions_.emplace_back(action::CloseConnection{c.slot});
   if (reason.cause == EndReason::Cause::ConnectionClosed)
     actions_.emplace_back(action::CloseConnection{c.slot});
-  if (was_established) {
-    timer(SessionTimer::StaleEnd) = net::kNever;
-    // What was stale already does not survive a second restart.
-    if (stale_) actions_.emplace_back(action::FlushStale{});
-    stale_ = keep;
-    if (keep)
-      timer(SessionTimer::Restart) =
-          now_ + std::chrono::seconds(c.peer->capabilities.graceful_restart->time);
-    if (now_ - established_at_ >= kStableAfter) failures_ = 0;
-  }
-  actions_.emplace_back(action::Ended{c.slot, std::move(reason), was_established, keep});
+  if (was_established && now_ - established_at_ >= kStableAfter) failures_ = 0;
+  actions_.emplace_back(action::Ended{c.slot, std::move(reason), was_established, std::move(kept)});
   return SessionState::Idle;
+}
+
+// What stays of each family when the session ends. What was stale already does not survive a second
+// restart (RFC 4724 section 4.2), but for its long-lived time (RFC 9494 section 4.2).
+void Session::went_down(const Connection& c, const EndReason& reason, std::vector<AfiSafi>& kept) {
+  for (FamilyState& f : families_) {
+    timer(f, FamilyTimer::StaleEnd) = timer(f, FamilyTimer::Told) = net::kNever;
+    timer(f, FamilyTimer::Refresh) = net::kNever;
+    f.refreshing = false;
+    const bool keep = keeps_routes_after(c, reason, f.family.id);
+    // Its time may have run out while the End-of-RIB was waited for.
+    const bool time_left = timer(f, FamilyTimer::LongLived) != net::kNever;
+    if (!(keep && f.long_lived && time_left)) flush(f);
+    f.stale = keep;
+    if (keep) kept.push_back(f.family.id);
+  }
+  if (!kept.empty())
+    timer(SessionTimer::Restart) =
+        now_ + std::chrono::seconds(c.peer->capabilities.graceful_restart->time);
 }
 
 void Session::leave(Connection& c) {
@@ -498,8 +626,10 @@ void Session::stop(const std::optional<Notification>& notification) {
     }
     leave(c);
   }
-  if (stale_) actions_.emplace_back(action::FlushStale{});
-  stale_ = false;
+  for (FamilyState& f : families_) {
+    flush(f);
+    f.timers.fill(net::kNever);
+  }
   enabled_ = false;
   failures_ = 0;
   idle_override_ = 0s;
@@ -560,16 +690,26 @@ void Session::restart_send_hold(Connection& c) {
                         : now_ + (settings_.send_hold > 0s ? settings_.send_hold : longest);
 }
 
-bool Session::speaks_graceful_restart(const Open& open) const {
+const GracefulRestart::Entry* Session::restart_entry(const Open& open, AfiSafi family) const {
   const auto& restart = open.capabilities.graceful_restart;
-  return settings_.graceful_restart && restart &&
-         std::ranges::any_of(restart->families, [&](const GracefulRestart::Entry& entry) {
-           return entry.family == settings_.family.id;
-         });
+  if (!settings_.graceful_restart || !restart) return nullptr;
+  for (const GracefulRestart::Entry& entry : restart->families)
+    if (entry.family == family) return &entry;
+  return nullptr;
 }
 
-bool Session::keeps_routes(const Connection& c) const {
-  return c.peer && speaks_graceful_restart(*c.peer);
+// Means nothing without the capability of RFC 4724 beside it (RFC 9494 section 4.1).
+const LongLivedRestart::Entry* Session::long_lived_entry(const Open& open, AfiSafi family) const {
+  const auto& restart = open.capabilities.long_lived;
+  if (settings_.long_lived_time == 0s || !restart || restart_entry(open, family) == nullptr)
+    return nullptr;
+  for (const LongLivedRestart::Entry& entry : restart->families)
+    if (entry.family == family) return &entry;
+  return nullptr;
+}
+
+bool Session::keeps_routes(const Connection& c, AfiSafi family) const {
+  return c.peer && c.peer->capabilities.has(family) && restart_entry(*c.peer, family) != nullptr;
 }
 
 bool Session::survives_notification(const Connection& c) const {
@@ -595,6 +735,8 @@ net::TimePoint Session::deadline() const {
   net::TimePoint earliest = *std::ranges::min_element(timers_);
   for (const Connection& c : connections_)
     earliest = std::min(earliest, *std::ranges::min_element(c.timers));
+  for (const FamilyState& f : families_)
+    earliest = std::min(earliest, *std::ranges::min_element(f.timers));
   return earliest;
 }
 
@@ -641,7 +783,16 @@ const char* Session::name(SessionTimer timer) {
     case SessionTimer::ConnectRetry: return "connect-retry";
     case SessionTimer::IdleHold: return "idle-hold";
     case SessionTimer::Restart: return "restart";
-    case SessionTimer::StaleEnd: return "stale-end";
+  }
+  return "unknown";
+}
+
+const char* Session::name(FamilyTimer timer) {
+  switch (timer) {
+    case FamilyTimer::StaleEnd: return "stale-end";
+    case FamilyTimer::LongLived: return "long-lived";
+    case FamilyTimer::Told: return "end-of-rib";
+    case FamilyTimer::Refresh: return "refresh";
   }
   return "unknown";
 }
@@ -655,6 +806,10 @@ std::vector<Session::RunningTimer> Session::running_timers() const {
   for (std::size_t i = 0; i < timers_.size(); ++i)
     if (timers_[i] != net::kNever)
       running.push_back({name(static_cast<SessionTimer>(i)), timers_[i]});
+  for (const FamilyState& f : families_)
+    for (std::size_t i = 0; i < f.timers.size(); ++i)
+      if (f.timers[i] != net::kNever)
+        running.push_back({name(static_cast<FamilyTimer>(i)), f.timers[i]});
   return running;
 }
 
@@ -665,6 +820,28 @@ bool Session::graceful_restart_negotiated() const {
   return c->state == SessionState::Established && keeps_routes(*c);
 }
 
+bool Session::stale_kept() const {
+  return std::ranges::any_of(families_, [](const FamilyState& f) { return f.stale; });
+}
+
+bool Session::long_lived_kept() const {
+  return std::ranges::any_of(families_, [](const FamilyState& f) { return f.long_lived; });
+}
+
+std::vector<AfiSafi> Session::families() const {
+  std::vector<AfiSafi> out;
+  const Connection* c = furthest();
+  if (c->state != SessionState::Established) return out;
+  for (const FamilyState& f : families_)
+    if (c->peer->capabilities.has(f.family.id)) out.push_back(f.family.id);
+  return out;
+}
+
+bool Session::at_rest() const {
+  return !any_live() && !stale_kept() &&
+         timers_[static_cast<std::size_t>(SessionTimer::IdleHold)] == net::kNever;
+}
+
 Open Session::local_open() const {
   Open open;
   open.as_number =
@@ -672,7 +849,7 @@ Open Session::local_open() const {
   open.hold_time = static_cast<uint16_t>(settings_.hold_time.count());
   open.router_id = settings_.router_id;
   Capabilities& capabilities = open.capabilities;
-  capabilities.multiprotocol = {settings_.family.id};
+  for (const FamilyState& f : families_) capabilities.multiprotocol.push_back(f.family.id);
   capabilities.route_refresh = true;
   capabilities.enhanced_route_refresh = true;
   capabilities.extended_message = true;
@@ -684,8 +861,16 @@ Open Session::local_open() const {
     restart.notification = true;
     restart.time = static_cast<uint16_t>(
         std::clamp<std::chrono::seconds::rep>(settings_.restart_time.count(), 0, 4095));
-    restart.families = {{settings_.family.id, true}};
+    for (const FamilyState& f : families_) restart.families.push_back({f.family.id, true});
     capabilities.graceful_restart = std::move(restart);
+    if (settings_.long_lived_time > 0s) {
+      LongLivedRestart long_lived;
+      const auto time = static_cast<uint32_t>(
+          std::min<std::chrono::seconds::rep>(settings_.long_lived_time.count(), 0xffffff));
+      for (const FamilyState& f : families_)
+        long_lived.families.push_back({f.family.id, true, time});
+      capabilities.long_lived = std::move(long_lived);
+    }
   }
   return open;
 }

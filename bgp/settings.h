@@ -60,7 +60,12 @@ struct NeighborSettings {
   std::chrono::seconds long_lived_time{0};  // LLGR, RFC 9494; 0: off; up to 16777215
   bool route_target_constrain = false;      // RFC 4684
   std::vector<TcpAoKey> ao_keys;            // not together with a password
-  std::string accept_policy, send_policy;   // by name; empty: everything
+  // How long an accepted connection may stay without the neighbor's OPEN.
+  std::chrono::seconds open_time{30};
+  // For the other operator when the neighbor is disabled or removed or we stop for good, RFC 9003;
+  // UTF-8, at most 255 octets.
+  std::string shutdown_message;
+  std::string accept_policy, send_policy;  // by name; empty: everything
   BindingGuard binding_guard = BindingGuard::Off;
   // Extended communities never sent to this neighbor, by (type, sub-type).
   std::vector<std::pair<uint8_t, uint8_t>> strip_extended_communities;
@@ -112,6 +117,7 @@ struct MrtSettings {
 struct ListenSettings {
   net::IpAddress address;
   uint16_t port = 179;
+  std::string interface{};  // of a link-local address
   bool operator==(const ListenSettings&) const = default;
 };
 

@@ -49,11 +49,30 @@ App::~App() = default;
 // --- start and stop
 // --------------------------------------------------------------------------------
 
+namespace {
+
+// What RT-constrain (RFC 4684) has to ask for. Automatic import targets take any AS, which no
+// membership can say.
+bgp::io::ImportTargets import_targets(const config::NodeSettings& settings) {
+  bgp::io::ImportTargets out;
+  for (const auto& domain : settings.domains) {
+    const auto& targets = domain.evpn.import_targets;
+    out.everything |= targets.empty();
+    out.targets.insert(out.targets.end(), targets.begin(), targets.end());
+  }
+  std::ranges::sort(out.targets);
+  out.targets.erase(std::unique(out.targets.begin(), out.targets.end()), out.targets.end());
+  return out;
+}
+
+}  // namespace
+
 std::expected<void, std::string> App::start() {
   speaker_ = std::make_unique<bgp::io::Speaker>(io_, evpn::family(), settings_.bgp);
   speaker_->on_changes([this](const auto& changes) { routes_changed(changes); });
   speaker_->on_converged([this] { converge(); });
   monitor_ = std::make_unique<Monitor>(*this);
+  speaker_->set_import_targets(import_targets(settings_));
   control_ = std::make_unique<ControlServer>(io_, *this);
   if (auto opened = control_->open(settings_.control_socket); !opened) return opened;
   if (settings_.metrics_listen) {
@@ -335,6 +354,7 @@ std::expected<std::string, std::string> App::reload() {
   const auto now = net::Clock::now();
   std::string text;
   settings_ = fresh;
+  speaker_->set_import_targets(import_targets(settings_));
   start_exports(fresh.bgp);
   for (std::size_t i = domains_.size(); i-- > 0;) {
     const auto& name = domains_[i]->settings().name;

@@ -20,6 +20,7 @@
 #include "daemon/filter.h"
 #include "daemon/monitor.h"
 #include "daemon/mrt_writer.h"
+#include "daemon/neighbor_commands.h"
 #include "daemon/views.h"
 
 namespace peerland {
@@ -112,6 +113,7 @@ struct ControlServer::Connection : std::enable_shared_from_this<Connection> {
       app.teardown([self = shared_from_this()](const std::string& done) { self->result(done); });
       return;
     }
+    if (const auto done = act_on_neighbor(app, command, arguments)) return result(*done);
     fail("unknown command \"" + command + "\"");
   }
 

@@ -69,8 +69,7 @@ double number(uint64_t value) { return static_cast<double>(value); }
 
 // Families of one neighbor. What is counted by type or reason has a label for it.
 void collect_neighbor(const bgp::io::NeighborView& n, Collector& out) {
-  const Labels peer{{"neighbor", to_string(n.settings.address)},
-                    {"description", n.settings.description}};
+  const Labels peer{{"neighbor", n.address}, {"description", n.settings.description}};
   const auto with = [&](std::initializer_list<std::pair<std::string, std::string>> more) {
     Labels labels = peer;
     labels.insert(labels.end(), more);
@@ -113,6 +112,11 @@ void collect_neighbor(const bgp::io::NeighborView& n, Collector& out) {
               number(n.established_count));
   out.counter("peerlan_bgp_session_drops_total", "Established sessions that ended", peer,
               number(n.dropped_count));
+  out.counter("peerlan_bgp_max_prefix_warnings_total",
+              "Times the routes of the neighbor rose above max-prefixes-warning", peer,
+              number(n.max_prefix_warnings));
+  out.gauge("peerlan_bgp_memberships", "Route targets that the neighbor asks for (RFC 4684)", peer,
+            number(n.memberships));
   const auto errors = [&](const char* outcome, uint64_t value) {
     out.counter("peerlan_bgp_update_errors_total", "Errors in UPDATE messages by RFC 7606 outcome",
                 with({{"outcome", outcome}}), number(value));
@@ -160,6 +164,20 @@ void collect_exports(const App& app, Collector& out) {
             number(app.monitor().clients()));
   out.counter("peerlan_monitor_lost_total", "Events that they were too slow for", {},
               number(app.monitor().lost()));
+}
+
+void collect_rejected_connections(const App& app, Collector& out) {
+  const auto& rejected = app.speaker().rejected_connections();
+  const auto count = [&](const char* reason, uint64_t value) {
+    out.counter("peerlan_bgp_connections_rejected_total",
+                "TCP connections closed unread, by reason", {{"reason", reason}}, number(value));
+  };
+  count("not-a-neighbor", rejected.not_a_neighbor);
+  count("not-now", rejected.not_now);
+  count("unprotected", rejected.unprotected);
+  count("dynamic-limit", rejected.dynamic_limit);
+  count("rate", rejected.rate);
+  count("unestablished", rejected.unestablished);
 }
 
 void collect_frames(const Domain& domain, const std::string& port, net::IfIndex index,
@@ -283,8 +301,7 @@ class Scrape {
     out_.gauge("peerlan_bgp_paths", "Paths in the RIB", {}, number(rib.path_count()));
     out_.gauge("peerlan_bgp_rib_bytes", "Memory of routes, paths and attributes", {},
                number(rib.memory_bytes()));
-    out_.counter("peerlan_bgp_connections_rejected_total", "Connections closed unread", {},
-                 number(app_.speaker().rejected_connections()));
+    collect_rejected_connections(app_, out_);
     out_.counter("peerlan_kernel_events_lost_total", "Times netlink events were lost", {},
                  number(app_.events_lost()));
     out_.counter("peerlan_reconciliations_total", "Full comparisons with the kernel", {},

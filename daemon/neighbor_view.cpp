@@ -76,12 +76,14 @@ json::object neighbor_row(const bgp::io::NeighborView& n) {
                                          {"count", one.count}});
   const bool connected = n.local_address.has_value();
   return {
-      {"address", to_string(s.address)},
+      {"address", n.address},
       {"description", optional_text(s.description)},
       {"group", optional_text(s.group)},
       {"remote_as", s.remote_as.value},
       {"role", role_text(s.role)},
       {"enabled", s.enabled},
+      {"dynamic", n.dynamic},
+      {"shut_down", n.shut_down},
       {"state", n.state},
       {"state_seconds", n.since.count()},
       {"remote_router_id", optional_address(n.remote_router_id)},
@@ -109,6 +111,11 @@ json::object neighbor_row(const bgp::io::NeighborView& n) {
       {"routes_advertised", n.counts.advertised},
       {"queued", n.counts.queued},
       {"stale_kept", n.stale_kept},
+      {"long_lived", n.long_lived},
+      {"families", texts(n.families)},
+      {"memberships", n.memberships},
+      {"over_warning", n.over_warning},
+      {"max_prefix_warnings", n.max_prefix_warnings},
       {"established_count", n.established_count},
       {"dropped_count", n.dropped_count},
       {"attributes_discarded", n.attributes_discarded},

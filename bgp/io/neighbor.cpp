@@ -11,13 +11,16 @@
 #include <chrono>
 #include <utility>
 
+#include "bgp/io/targets.h"
+#include "bgp/io/tcp_ao.h"
+
 namespace bgp::io {
 namespace {
 
 using namespace std::chrono_literals;
 
 constexpr std::size_t kQueueLimit = 65536;  // octets that wait for a socket
-constexpr auto kLimitPause = 15min;         // after Maximum Number of Prefixes
+constexpr auto kResetPause = 1s;            // after an operator's reset
 constexpr auto kErrorLogInterval = 1s;
 
 net::TimePoint now() { return net::Clock::now(); }
@@ -38,21 +41,36 @@ SessionSettings session_settings(const Core& core, const NeighborSettings& neigh
   out.remote_as = neighbor.remote_as.value;
   out.router_id = core.settings.router_id.v4_value();
   out.family = core.family;
+  if (neighbor.route_target_constrain) out.other_families = {route_target_family()};
   out.passive = neighbor.passive;
   out.hold_time = neighbor.hold_time;
   out.connect_retry = std::max<std::chrono::seconds>(1s, neighbor.connect_retry);
+  out.delay_open = neighbor.delay_open;
+  out.send_hold = neighbor.send_hold_time;
+  out.open_time = neighbor.open_time;
   out.graceful_restart = neighbor.graceful_restart;
   out.restart_time = neighbor.restart_time;
+  out.long_lived_time = neighbor.long_lived_time;
   return out;
 }
 
 std::string name_of(const NeighborSettings& neighbor) {
-  std::string name = net::to_string(neighbor.address);
+  std::string name = to_string(key_of(neighbor));
   if (!neighbor.description.empty()) name += " (" + neighbor.description + ")";
   return name;
 }
 
 }  // namespace
+
+NeighborKey key_of(const NeighborSettings& settings) {
+  return {settings.address, settings.interface};
+}
+
+std::string to_string(const NeighborKey& key) {
+  std::string text = net::to_string(key.address);
+  if (!key.interface.empty()) text += "%" + key.interface;
+  return text;
+}
 
 Neighbor::Neighbor(Core& core, PeerId peer, NeighborSettings settings, uint64_t seed)
     : core_(core),
@@ -78,6 +96,56 @@ void Neighbor::stop(const std::optional<Notification>& notification) {
   dispatch(event::Stop{notification});
 }
 
+// RFC 9003 has a text for two subcodes only: a removal with a message goes as a shutdown.
+void Neighbor::shut_down(uint8_t why, const std::string& text) {
+  const std::string& message = text.empty() ? settings_.shutdown_message : text;
+  if (why == cease::kPeerDeconfigured && !message.empty()) why = cease::kAdministrativeShutdown;
+  const bool has_text = why == cease::kAdministrativeShutdown;
+  stop(has_text ? shutdown_notification(why, message) : Notification{ErrorCode::Cease, why, {}});
+}
+
+void Neighbor::reset(const std::string& text) {
+  core_.log->info("{}: reset by the operator", name_);
+  held_down_ = false;
+  const auto live = [](const auto& connection) { return connection != nullptr; };
+  if (std::ranges::any_of(connections_, live))
+    return dispatch(
+        event::Reset{shutdown_notification(cease::kAdministrativeReset, text), kResetPause});
+  stop(std::nullopt);  // a pause after an error is over, too
+  start();
+}
+
+void Neighbor::set_enabled(bool enabled, const std::string& text) {
+  core_.log->info("{}: {} by the operator", name_, enabled ? "enabled" : "shut down");
+  shut_down_ = !enabled;
+  held_down_ = false;
+  if (enabled)
+    start();
+  else
+    shut_down(cease::kAdministrativeShutdown, text);
+}
+
+std::expected<void, std::string> Neighbor::ask_refresh() {
+  if (session_.state() != SessionState::Established) return std::unexpected(name_ + ": no session");
+  if (!session_.peer_open()->capabilities.route_refresh)
+    return std::unexpected(name_ + ": the neighbor does not have route refresh");
+  core_.log->info("{}: asked for a route refresh", name_);
+  dispatch(event::AskRefresh{});
+  return {};
+}
+
+bool Neighbor::may_go() const {
+  return dynamic_ && !held_down_ && !shut_down_ && session_.at_rest() && !connecting_;
+}
+
+std::size_t Neighbor::unestablished() const {
+  std::size_t count = 0;
+  for (const Slot slot : {Slot::Incoming, Slot::Spare})
+    count += connections_[static_cast<std::size_t>(slot)] != nullptr &&
+             session_.state(slot) != SessionState::Established;
+  return count;
+}
+
 void Neighbor::adopt(const NeighborSettings& settings) {
   settings_ = settings;
   name_ = name_of(settings_);
@@ -85,8 +153,15 @@ void Neighbor::adopt(const NeighborSettings& settings) {
 }
 
 bool Neighbor::caught_up() const {
-  if (!settings_.enabled || !settings_.graceful_restart || end_of_rib_seen_) return true;
+  if (!settings_.enabled || shut_down_ || !settings_.graceful_restart || end_of_rib_seen_)
+    return true;
   return session_.state() == SessionState::Established && !session_.graceful_restart_negotiated();
+}
+
+bool Neighbor::targets_caught_up() const {
+  if (!settings_.enabled || shut_down_ || !settings_.route_target_constrain || targets_seen_)
+    return true;
+  return session_.state() == SessionState::Established && !targets_;
 }
 
 // --- Session ------------------------------------------------------------------------------------
@@ -97,6 +172,13 @@ void Neighbor::dispatch(const Event& event) {
   note_state();
   arm_timer();
   enforce_limit();
+  rest();
+}
+
+void Neighbor::rest() {
+  const bool now_at_rest = may_go();
+  if (now_at_rest && !std::exchange(resting_, true)) core_.at_rest();
+  if (!now_at_rest) resting_ = false;
 }
 
 void Neighbor::perform(Action& action) {
@@ -116,15 +198,19 @@ void Neighbor::perform(Action& action) {
   } else if (const auto* ended = std::get_if<action::Ended>(&action)) {
     perform_ended(*ended);
   } else if (const auto* routes = std::get_if<action::Routes>(&action)) {
-    perform_routes(routes->update);
+    perform_routes(*routes);
+  } else if (const auto* told = std::get_if<action::Told>(&action)) {
+    perform_told(told->family);
   } else if (const auto* refresh = std::get_if<action::Refresh>(&action)) {
-    core_.log->info("{}: route refresh asked for", name_);
-    core_.rib.refresh(peer_, refresh->enhanced);
-    core_.changed();
-  } else if (std::holds_alternative<action::FlushStale>(action)) {
-    core_.log->info("{}: stale routes removed", name_);
-    core_.rib.flush_stale(peer_);
-    core_.changed();
+    perform_refresh(*refresh);
+  } else if (const auto* begins = std::get_if<action::RefreshBegins>(&action)) {
+    perform_refresh_begins(begins->family);
+  } else if (const auto* ends = std::get_if<action::RefreshEnds>(&action)) {
+    perform_refresh_ends(*ends);
+  } else if (const auto* stale = std::get_if<action::FlushStale>(&action)) {
+    perform_stale(stale->family, false);
+  } else if (const auto* kept = std::get_if<action::LongLivedStale>(&action)) {
+    perform_stale(kept->family, true);
   }
 }
 
@@ -143,8 +229,22 @@ void Neighbor::perform_up(Slot slot) {
                   net::to_string(net::IpAddress::v4(open.router_id)), session_.hold_time().count(),
                   session_.stale_kept() ? ", routes kept over its restart" : "");
   up_ = slot;
+  traits_ = traits;
+  targets_ = targets_seen_ = default_owed_ = false;
   ++counters_.established_count;
-  core_.rib.peer_up(peer_, traits);
+  for (const AfiSafi family : session_.families()) {
+    traits.long_lived =
+        open.capabilities.long_lived &&
+        std::ranges::any_of(open.capabilities.long_lived->families,
+                            [&](const auto& entry) { return entry.family == family; });
+    core_.rib_of(family).peer_up(peer_, traits);
+    targets_ |= family == kRouteTargetConstrain;
+  }
+  default_owed_ = owes_default();
+  if (settings_.route_target_constrain) {
+    memberships_dirty_ = true;
+    apply_memberships();
+  }
   observer_.session_up(slot, session_info_of(slot, open));
   core_.changed();
   core_.progress();
@@ -163,14 +263,24 @@ void Neighbor::perform_ended(const action::Ended& ended) {
     return;
   }
   core_.log->warn("{}: session down: {}{}", name_, text,
-                  ended.keep_stale ? "; routes kept for its restart" : "");
+                  !ended.kept.empty() ? "; routes kept for its restart" : "");
   up_.reset();
   ++counters_.dropped_count;
-  core_.rib.peer_down(peer_, ended.keep_stale);
+  const auto kept = [&](AfiSafi family) {
+    return std::ranges::find(ended.kept, family) != ended.kept.end();
+  };
+  core_.rib.peer_down(peer_, kept(core_.family.id));
+  core_.target_rib.peer_down(peer_, kept(kRouteTargetConstrain));
+  if (kept(kRouteTargetConstrain))
+    memberships_.mark_stale();
+  else
+    memberships_.clear();
+  targets_ = default_owed_ = limit_logged_ = false;
   core_.changed();
 }
 
-void Neighbor::perform_routes(const Update& update) {
+void Neighbor::perform_routes(const action::Routes& routes) {
+  const Update& update = routes.update;
   ++counters_.updates_in;
   counters_.attributes_discarded += update.attributes_discarded;
   counters_.nlri_discarded += update.nlri_discarded;
@@ -178,6 +288,7 @@ void Neighbor::perform_routes(const Update& update) {
       update.errors,
       [](const AttributeError& error) { return error.handling == ErrorHandling::TreatAsWithdraw; });
   if (!update.errors.empty() || update.nlri_discarded != 0) log_errors(update);
+  if (routes.family == kRouteTargetConstrain) return perform_membership_routes(update);
   for (const NlriItem& item : update.unreach) core_.rib.withdraw(peer_, item.key());
   for (const NlriItem& item : update.reach) core_.rib.update(peer_, item, update.attributes);
   if (update.end_of_rib) {
@@ -187,6 +298,87 @@ void Neighbor::perform_routes(const Update& update) {
     core_.progress();
   }
   observer_.update_done(update, now());
+  core_.changed();
+}
+
+// A membership for everything counts for this neighbor and is not passed on: ours is sent to those
+// who need it.
+void Neighbor::perform_membership_routes(const Update& update) {
+  for (const NlriItem& item : update.unreach) {
+    memberships_.withdraw(item.key());
+    core_.target_rib.withdraw(peer_, item.key());
+  }
+  const bool own = update.attributes != nullptr &&
+                   is_own_membership(*update.attributes, core_.settings.local_as.value,
+                                     core_.settings.router_id.v4_value(), traits_.internal);
+  const AttributesPtr attributes = membership_attributes(update.attributes, traits_);
+  for (const NlriItem& item : update.reach) {
+    if (own)
+      memberships_.withdraw(item.key());
+    else
+      memberships_.announce(item.key());
+    if (!is_default_membership(item.key())) core_.target_rib.update(peer_, item, attributes);
+  }
+  if (update.end_of_rib) {
+    core_.log->info("{}: End-of-RIB of route target memberships", name_);
+    memberships_.remove_stale();
+    core_.target_rib.end_of_rib(peer_);
+  }
+  memberships_changed();
+}
+
+void Neighbor::memberships_changed() {
+  memberships_dirty_ = true;
+  core_.changed();
+}
+
+void Neighbor::apply_memberships() {
+  if (!std::exchange(memberships_dirty_, false) || !up_) return;
+  core_.rib.set_send_filter(peer_, targets_ ? memberships_.filter() : nullptr,
+                            targets_ && !targets_seen_);
+}
+
+void Neighbor::perform_told(AfiSafi family) {
+  if (family != kRouteTargetConstrain) return;
+  targets_seen_ = true;
+  memberships_changed();  // what waited for it can go out
+  core_.progress();
+}
+
+void Neighbor::perform_refresh(const action::Refresh& refresh) {
+  core_.log->info("{}: route refresh asked for", name_);
+  core_.rib_of(refresh.family).refresh(peer_, refresh.enhanced);
+  if (refresh.family == kRouteTargetConstrain) default_owed_ = owes_default();
+  core_.changed();
+}
+
+void Neighbor::perform_refresh_begins(AfiSafi family) {
+  core_.rib_of(family).refresh_begins(peer_);
+  if (family == kRouteTargetConstrain) memberships_.begin_refresh();
+}
+
+void Neighbor::perform_refresh_ends(const action::RefreshEnds& ends) {
+  if (!ends.in_time)
+    core_.log->warn("{}: the end of a route refresh did not come; what is old goes", name_);
+  core_.rib_of(ends.family).refresh_ends(peer_);
+  if (ends.family == kRouteTargetConstrain) {
+    memberships_.end_refresh();
+    memberships_changed();
+  }
+  core_.changed();
+}
+
+void Neighbor::perform_stale(AfiSafi family, bool long_lived) {
+  core_.log->info("{}: stale routes {}", name_,
+                  long_lived ? "kept for the long-lived time" : "removed");
+  if (long_lived)
+    core_.rib_of(family).long_lived_stale(peer_);
+  else
+    core_.rib_of(family).flush_stale(peer_);
+  if (family == kRouteTargetConstrain && !long_lived) {
+    memberships_.remove_stale();
+    memberships_changed();
+  }
   core_.changed();
 }
 
@@ -206,17 +398,43 @@ void Neighbor::log_errors(const Update& update) {
                     hex(error.bytes));
 }
 
-// RFC 4486 section 4: AFI, SAFI and the limit go with it.
 void Neighbor::enforce_limit() {
   if (settings_.max_prefixes == 0 || !up_ || over_limit_) return;
-  if (core_.rib.counts(peer_).received <= settings_.max_prefixes) return;
+  const uint64_t received = core_.rib.counts(peer_).received;
+  note_limit(received);
+  if (received > settings_.max_prefixes) return exceed_limit(core_.family.id, received);
+  if (memberships_.size() > settings_.max_prefixes)
+    exceed_limit(kRouteTargetConstrain, memberships_.size());
+}
+
+// One line each time that the number of routes rises above the mark.
+void Neighbor::note_limit(uint64_t received) {
+  const uint64_t mark = uint64_t{settings_.max_prefixes} * settings_.max_prefixes_warning / 100;
+  const bool over = settings_.max_prefixes_warning != 0 && received > mark;
+  if (!std::exchange(counters_.over_warning, over) && over) {
+    ++counters_.max_prefix_warnings;
+    core_.log->warn("{}: {} routes, more than {} % of the {} that are allowed", name_, received,
+                    settings_.max_prefixes_warning, settings_.max_prefixes);
+  }
+}
+
+// RFC 4486 section 4: AFI, SAFI and the limit go with it.
+void Neighbor::exceed_limit(AfiSafi family, uint64_t received) {
+  if (!std::exchange(limit_logged_, true))
+    core_.log->error("{}: {} routes of {}/{}, allowed are {}", name_, received, family.afi,
+                     family.safi, settings_.max_prefixes);
+  if (settings_.max_prefixes_warn_only) return;
   net::ByteWriter data;
-  data.u16(core_.family.id.afi);
-  data.u8(core_.family.id.safi);
+  data.u16(family.afi);
+  data.u8(family.safi);
   data.u32(settings_.max_prefixes);
-  core_.log->error("{}: more than {} routes", name_, settings_.max_prefixes);
+  const Notification notification{ErrorCode::Cease, cease::kMaximumPrefixes, data.take()};
   over_limit_ = true;  // dispatch() ends here again
-  dispatch(event::Reset{{ErrorCode::Cease, cease::kMaximumPrefixes, data.take()}, kLimitPause});
+  held_down_ = settings_.max_prefixes_idle.count() == 0;
+  if (held_down_)
+    dispatch(event::Stop{notification});
+  else
+    dispatch(event::Reset{notification, settings_.max_prefixes_idle});
   over_limit_ = false;
 }
 
@@ -252,7 +470,9 @@ void Neighbor::connect() {
   const uint64_t number = ++connect_number_;
   connecting_ = std::make_unique<tcp::socket>(core_.io);
   tcp::socket& socket = *connecting_;
-  const tcp::endpoint remote = to_endpoint(settings_.address, settings_.port);
+  const auto scope = interface();
+  if (!scope) return fail_connect("interface " + settings_.interface + ": no such device");
+  const tcp::endpoint remote = to_endpoint(settings_.address, settings_.port, *scope);
   error_code error;
   socket.open(remote.protocol(), error);
   if (error) return fail_connect("socket: " + error.message());
@@ -262,8 +482,12 @@ void Neighbor::connect() {
   if (!settings_.password.empty())
     if ((error = set_md5(socket.native_handle(), settings_.address, settings_.password)))
       return fail_connect("TCP-MD5: " + error.message());
+  if (!settings_.ao_keys.empty())
+    if ((error = add_ao_keys(socket.native_handle(), {settings_.address, settings_.address.bits()},
+                             settings_.ao_keys, AoSocket::Connecting)))
+      return fail_connect(ao_failure(error));
   if (settings_.local_address) {
-    socket.bind(to_endpoint(*settings_.local_address, 0), error);
+    socket.bind(to_endpoint(*settings_.local_address, 0, *scope), error);
     if (error)
       return fail_connect("bind to " + net::to_string(*settings_.local_address) + ": " +
                           error.message());
@@ -277,6 +501,14 @@ void Neighbor::connect() {
     self->connecting_.reset();
     self->attach(Slot::Outgoing, std::move(connected));
   });
+}
+
+// The scope of our addresses: 0 for all but link-local ones.
+std::optional<uint32_t> Neighbor::interface() const {
+  if (settings_.interface.empty()) return 0;
+  const uint32_t index = interface_index(settings_.interface);
+  if (index == 0) return std::nullopt;
+  return index;
 }
 
 void Neighbor::fail_connect(const std::string& why) {
@@ -347,23 +579,45 @@ void Neighbor::attach(Slot slot, tcp::socket socket) {
   dispatch(event::Connected{slot});
 }
 
+// Memberships first: they decide what the neighbor sends.
 void Neighbor::refill() {
   if (!up_ || at(*up_) == nullptr) return;
-  Connection& connection = *at(*up_);
-  while (connection.queued() < kQueueLimit) {
-    auto message = core_.rib.pull(peer_);
+  while (at(*up_)->queued() < kQueueLimit) {
+    if (std::exchange(default_owed_, false)) send_default();
+    auto message = targets_ ? core_.target_rib.pull(peer_) : nullptr;
+    if (message != nullptr && owes_default()) default_owed_ = drops_default(*message);
+    const bool of_targets = message != nullptr;
+    if (message == nullptr) message = core_.rib.pull(peer_);
     if (message == nullptr) return;
-    ++counters_.messages_out;
-    if (message->size() > 18 && (*message)[18] == static_cast<uint8_t>(MessageType::Update))
-      ++counters_.updates_out;
-    observer_.update_out(*up_, message);
-    connection.send(std::move(message));
+    send(std::move(message), of_targets);
   }
+}
+
+void Neighbor::send(std::shared_ptr<const net::Bytes> message, bool of_targets) {
+  ++counters_.messages_out;
+  if (message->size() > 18 && (*message)[18] == static_cast<uint8_t>(MessageType::Update))
+    ++counters_.updates_out;
+  if (of_targets)
+    observer_.message_out(*up_, *message);
+  else
+    observer_.update_out(*up_, message);
+  at(*up_)->send(std::move(message));
+}
+
+bool Neighbor::owes_default() const { return targets_ && settings_.role != NeighborRole::Peer; }
+
+void Neighbor::send_default() {
+  ExportContext us;
+  us.local_as = core_.settings.local_as.value;
+  us.source_router_id = core_.settings.router_id.v4_value();
+  send(std::make_shared<const net::Bytes>(
+      default_membership(traits_, us, to_address(at(*up_)->local().address()))), true);
 }
 
 NeighborView Neighbor::view() const {
   NeighborView view = counters_;
   view.settings = settings_;
+  view.address = to_string(key_of(settings_));
   view.peer = peer_;
   view.state = to_string(session_.state());
   view.since = std::chrono::duration_cast<std::chrono::seconds>(now() - since_);
@@ -375,6 +629,12 @@ NeighborView Neighbor::view() const {
   }
   view.counts = core_.rib.counts(peer_);
   view.stale_kept = session_.stale_kept();
+  view.long_lived = session_.long_lived_kept();
+  view.dynamic = dynamic_.has_value();
+  view.shut_down = shut_down_;
+  view.memberships = memberships_.size();
+  for (const AfiSafi family : session_.families())
+    view.families.push_back(std::to_string(family.afi) + "/" + std::to_string(family.safi));
   observer_.fill(view, now());
   add_connection(view);
   return view;

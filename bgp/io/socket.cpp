@@ -2,6 +2,7 @@
 // Linux socket options that Asio has no name for.
 #include "bgp/io/socket.h"
 
+#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/ip.h>
 #include <netinet/tcp.h>
@@ -32,11 +33,18 @@ error_code set_ttl(int socket, net::IpFamily family, int hops) {
 
 }  // namespace
 
-tcp::endpoint to_endpoint(const net::IpAddress& address, uint16_t port) {
+tcp::endpoint to_endpoint(const net::IpAddress& address, uint16_t port, uint32_t interface) {
   if (address.is_v4()) return {boost::asio::ip::address_v4(address.v4_value()), port};
   boost::asio::ip::address_v6::bytes_type bytes;
   std::ranges::copy(address.bytes(), bytes.begin());
-  return {boost::asio::ip::address_v6(bytes), port};
+  return {boost::asio::ip::address_v6(bytes, interface), port};
+}
+
+uint32_t interface_index(const std::string& name) { return ::if_nametoindex(name.c_str()); }
+
+std::string interface_name(uint32_t index) {
+  char name[IF_NAMESIZE] = {};
+  return ::if_indextoname(index, name) == nullptr ? std::string() : std::string(name);
 }
 
 net::IpAddress to_address(const boost::asio::ip::address& address) {
@@ -49,13 +57,23 @@ net::IpAddress to_address(const boost::asio::ip::address& address) {
 }
 
 error_code set_md5(int socket, const net::IpAddress& peer, const std::string& key) {
+  return set_md5(socket, {peer, peer.bits()}, key);
+}
+
+error_code set_md5(int socket, const net::IpPrefix& peers, const std::string& key) {
   tcp_md5sig option{};
-  const tcp::endpoint endpoint = to_endpoint(peer, 0);
+  const tcp::endpoint endpoint = to_endpoint(peers.address, 0);
   std::memcpy(&option.tcpm_addr, endpoint.data(), endpoint.size());
+  const bool whole = peers.length == peers.address.bits();
+  if (!whole) {
+    option.tcpm_flags = TCP_MD5SIG_FLAG_PREFIX;
+    option.tcpm_prefixlen = peers.length;
+  }
   const std::size_t size = std::min(key.size(), kMaxMd5Key);
   option.tcpm_keylen = static_cast<uint16_t>(size);
   std::memcpy(option.tcpm_key, key.data(), size);
-  if (::setsockopt(socket, IPPROTO_TCP, TCP_MD5SIG, &option, sizeof option) == 0) return {};
+  const int name = whole ? TCP_MD5SIG : TCP_MD5SIG_EXT;
+  if (::setsockopt(socket, IPPROTO_TCP, name, &option, sizeof option) == 0) return {};
   if (key.empty() && errno == ENOENT) return {};  // there was none
   return last_error();
 }

@@ -14,7 +14,10 @@
 #include <random>
 #include <utility>
 
+#include "bgp/io/accept_limits.h"
 #include "bgp/io/neighbor.h"
+#include "bgp/io/protection.h"
+#include "bgp/io/tcp_ao.h"
 
 namespace bgp::io {
 namespace {
@@ -24,14 +27,16 @@ using namespace std::chrono_literals;
 constexpr auto kStopLimit = 1s;
 constexpr auto kAcceptPause = 100ms;  // when there are no file descriptors left
 constexpr auto kRejectLogInterval = 1s;
+constexpr std::size_t kMaxUnestablished = 1024;  // accepted connections without a session, of all
 
-Rib::Options rib_options(const Family& family, const Settings& settings) {
+Rib::Options rib_options(AfiSafi family, const Settings& settings) {
   const uint32_t router_id = settings.router_id.v4_value();
   Rib::Options options;
   options.local_as = settings.local_as;
   options.router_id = router_id;
   options.cluster_id = settings.cluster_id.value_or(router_id);
-  options.family = family.id;
+  options.family = family;
+  options.track_changes = family != kRouteTargetConstrain;
   options.hash_seed = std::random_device{}();  // keys come from the neighbors
   return options;
 }
@@ -42,28 +47,46 @@ std::shared_ptr<spdlog::logger> logger() {
 }
 
 std::string where(const ListenSettings& listen) {
-  return "listen on " + net::to_string(listen.address) + " port " + std::to_string(listen.port);
+  return "listen on " + to_string(NeighborKey{listen.address, listen.interface}) + " port " +
+         std::to_string(listen.port);
 }
 
 // Settings that can't be right; the others are config/'s to refuse.
 std::optional<StartError> check(const Settings& settings) {
-  std::vector<net::IpAddress> addresses;
-  for (const NeighborSettings& neighbor : settings.neighbors) {
-    if (neighbor.password.size() > kMaxMd5Key)
-      return StartError{"neighbor " + net::to_string(neighbor.address) +
-                        ": password of more than " + std::to_string(kMaxMd5Key) + " octets"};
-    addresses.push_back(neighbor.address);
-  }
-  std::ranges::sort(addresses);
-  if (const auto twice = std::ranges::adjacent_find(addresses); twice != addresses.end())
-    return StartError{"neighbor " + net::to_string(*twice) + " twice"};
+  if (auto wrong = check_protections(settings)) return StartError{std::move(*wrong)};
+  std::vector<NeighborKey> keys;
+  for (const NeighborSettings& neighbor : settings.neighbors) keys.push_back(key_of(neighbor));
+  std::ranges::sort(keys);
+  if (const auto twice = std::ranges::adjacent_find(keys); twice != keys.end())
+    return StartError{"neighbor " + to_string(*twice) + " twice"};
   return std::nullopt;
 }
 
 bool reflects(const Settings& settings) {
-  return std::ranges::any_of(settings.neighbors, [](const NeighborSettings& neighbor) {
+  const auto is_client = [](const NeighborSettings& neighbor) {
     return neighbor.enabled && neighbor.role != NeighborRole::Peer;
-  });
+  };
+  return std::ranges::any_of(settings.neighbors, is_client) ||
+         std::ranges::any_of(settings.dynamic_neighbors, is_client, &DynamicNeighbors::like);
+}
+
+// The longest prefix with the address.
+const DynamicNeighbors* find_dynamic(const Settings& settings, const NeighborKey& key) {
+  const DynamicNeighbors* best = nullptr;
+  for (const DynamicNeighbors& group : settings.dynamic_neighbors) {
+    if (!peers_of(group).contains(key.address)) continue;
+    if (!group.like.interface.empty() && group.like.interface != key.interface) continue;
+    if (best == nullptr || group.prefix_length > best->prefix_length) best = &group;
+  }
+  return best;
+}
+
+NeighborSettings settings_for(const DynamicNeighbors& group, const NeighborKey& key) {
+  NeighborSettings settings = group.like;
+  settings.address = key.address;
+  settings.interface = key.interface;
+  settings.passive = true;
+  return settings;
 }
 
 // True when the change can be taken over while the session stays up.
@@ -72,6 +95,10 @@ bool same_session(const NeighborSettings& a, const NeighborSettings& b) {
   like_b.description = b.description;
   like_b.group = b.group;
   like_b.max_prefixes = b.max_prefixes;
+  like_b.max_prefixes_warning = b.max_prefixes_warning;
+  like_b.max_prefixes_warn_only = b.max_prefixes_warn_only;
+  like_b.max_prefixes_idle = b.max_prefixes_idle;
+  like_b.shutdown_message = b.shutdown_message;
   return like_b == b;
 }
 
@@ -88,9 +115,11 @@ struct Speaker::Impl : std::enable_shared_from_this<Speaker::Impl> {
       : core{io,
              family,
              settings,
-             Rib(rib_options(family, settings)),
+             Rib(rib_options(family.id, settings)),
+             Rib(rib_options(kRouteTargetConstrain, settings)),
              std::make_shared<ConnectionPool>(),
              logger(),
+             {},
              {},
              {},
              {}},
@@ -99,14 +128,26 @@ struct Speaker::Impl : std::enable_shared_from_this<Speaker::Impl> {
         stop_limit(io) {
     core.changed = [this] { schedule_flush(); };
     core.progress = [this] { check_convergence(); };
+    core.at_rest = [this] { schedule_dismissal(); };
   }
 
   std::expected<void, StartError> start();
   std::optional<StartError> listen(const ListenSettings& settings);
-  std::optional<StartError> set_key(const NeighborSettings& neighbor, const std::string& key);
+  std::optional<StartError> set_password(const net::IpPrefix& peers, const std::string& key);
+  std::optional<StartError> protect(const Protections& wanted);
+  void set_ao_keys(const net::IpPrefix& peers, const std::vector<TcpAoKey>& old,
+                   const std::vector<TcpAoKey>& wanted);
+  void unprotect();
   void accept(const std::shared_ptr<Listener>& listener);
   void accepted(tcp::socket socket);
-  void reject(const std::string& from, const char* why);
+  bool may_accept(const NeighborKey& key, const DynamicNeighbors* group);
+  Neighbor* accept_dynamic(const NeighborKey& key, const DynamicNeighbors& group);
+  void reject(uint64_t& counter, const std::string& from, const std::string& why);
+  std::expected<Neighbor*, std::string> find(const std::string& name) const;
+  void schedule_dismissal();
+  void dismiss();
+  void keep_dynamic();
+  void set_import_targets(const ImportTargets& wanted);
   Neighbor& add(const NeighborSettings& settings, PeerId peer);
   void stop(bool graceful, const std::string& text, std::function<void()> done);
   void finish_stop();
@@ -121,7 +162,11 @@ struct Speaker::Impl : std::enable_shared_from_this<Speaker::Impl> {
 
   Core core;
   std::vector<std::shared_ptr<Listener>> listeners;
-  std::map<net::IpAddress, std::shared_ptr<Neighbor>> neighbors;
+  std::map<NeighborKey, std::shared_ptr<Neighbor>> neighbors;
+  Protections protections;                           // what the listeners have
+  std::map<net::IpPrefix, std::string> unprotected;  // and why they have not what they should
+  AcceptLimits limits;
+  ImportTargets import_targets;
   std::map<PeerId, Neighbor*> by_peer;
   std::function<void(const std::vector<RibChange>&)> changes_handler;
   std::function<void()> converged_handler;
@@ -130,7 +175,8 @@ struct Speaker::Impl : std::enable_shared_from_this<Speaker::Impl> {
   std::mt19937_64 random{std::random_device{}()};
   PeerId next_peer = 1;
   bool started = false, stopping = false, converged = false, flush_pending = false;
-  uint64_t rejected = 0;
+  bool dismissal_pending = false;
+  RejectedConnections rejected;
   uint64_t rejects_not_logged = 0;
   net::TimePoint last_reject_log{};
 };
@@ -141,8 +187,7 @@ std::expected<void, StartError> Speaker::Impl::start() {
   auto failure = check(core.settings);
   for (const ListenSettings& settings : core.settings.listen)
     if (!failure) failure = listen(settings);
-  for (const NeighborSettings& neighbor : core.settings.neighbors)
-    if (!failure && !neighbor.password.empty()) failure = set_key(neighbor, neighbor.password);
+  if (!failure) failure = protect(protections_of(core.settings));
   if (failure) {
     shut();
     return std::unexpected(std::move(*failure));
@@ -168,7 +213,10 @@ std::expected<void, StartError> Speaker::Impl::start() {
 }
 
 std::optional<StartError> Speaker::Impl::listen(const ListenSettings& settings) {
-  const tcp::endpoint endpoint = to_endpoint(settings.address, settings.port);
+  const uint32_t scope = interface_index(settings.interface);
+  if (scope == 0 && !settings.interface.empty())
+    return StartError{where(settings) + ": no such interface"};
+  const tcp::endpoint endpoint = to_endpoint(settings.address, settings.port, scope);
   const auto listener = std::make_shared<Listener>(settings, tcp::acceptor(core.io),
                                                    boost::asio::steady_timer(core.io));
   tcp::acceptor& acceptor = listener->acceptor;
@@ -186,21 +234,78 @@ std::optional<StartError> Speaker::Impl::listen(const ListenSettings& settings) 
   return std::nullopt;
 }
 
-std::optional<StartError> Speaker::Impl::set_key(const NeighborSettings& neighbor,
-                                                 const std::string& key) {
+std::optional<StartError> Speaker::Impl::set_password(const net::IpPrefix& peers,
+                                                      const std::string& key) {
   for (const auto& listener : listeners) {
-    if (listener->settings.address.family() != neighbor.address.family()) continue;
-    if (const auto error = set_md5(listener->acceptor.native_handle(), neighbor.address, key))
-      return StartError{"TCP-MD5 for " + net::to_string(neighbor.address) + ": " + error.message()};
+    if (listener->settings.address.family() != peers.address.family()) continue;
+    if (const auto error = set_md5(listener->acceptor.native_handle(), peers, key)) {
+      const bool one = peers.length == peers.address.bits();
+      return StartError{"TCP-MD5 for " +
+                        (one ? net::to_string(peers.address) : net::to_string(peers)) + ": " +
+                        error.message()};
+    }
   }
   return std::nullopt;
+}
+
+// TCP-AO is in few kernels. Without it the neighbor stays away, and the others are well.
+void Speaker::Impl::set_ao_keys(const net::IpPrefix& peers, const std::vector<TcpAoKey>& old,
+                                const std::vector<TcpAoKey>& wanted) {
+  unprotected.erase(peers);
+  for (const auto& listener : listeners) {
+    if (listener->settings.address.family() != peers.address.family()) continue;
+    const auto socket = listener->acceptor.native_handle();
+    if (!old.empty()) remove_ao_keys(socket, peers, old);
+    if (wanted.empty()) continue;
+    if (const auto error = add_ao_keys(socket, peers, wanted, AoSocket::Listener)) {
+      unprotected[peers] = ao_failure(error);
+      core.log->error("{}: {}", net::to_string(peers), unprotected[peers]);
+      return;
+    }
+  }
+}
+
+// Sets what is new or different. Passwords can fail as well: those that were set are put back.
+std::optional<StartError> Speaker::Impl::protect(const Protections& wanted) {
+  const auto before = [&](const net::IpPrefix& peers) {
+    const auto found = protections.find(peers);
+    return found == protections.end() ? Protection{} : found->second;
+  };
+  std::vector<net::IpPrefix> changed;
+  for (const auto& [peers, protection] : wanted) {
+    if (before(peers).password == protection.password) continue;
+    changed.push_back(peers);
+    auto failure = set_password(peers, protection.password);
+    if (!failure) continue;
+    for (const net::IpPrefix& undo : changed) (void)set_password(undo, before(undo).password);
+    return failure;
+  }
+  for (const auto& [peers, protection] : wanted) {
+    if (before(peers).ao_keys != protection.ao_keys)
+      set_ao_keys(peers, before(peers).ao_keys, protection.ao_keys);
+    protections[peers] = protection;
+  }
+  return std::nullopt;
+}
+
+// Takes away what the settings no longer have, when the sessions that had it are over.
+void Speaker::Impl::unprotect() {
+  const Protections wanted = protections_of(core.settings);
+  std::erase_if(protections, [&](const auto& entry) {
+    if (wanted.contains(entry.first)) return false;
+    if (!entry.second.password.empty()) (void)set_password(entry.first, "");
+    set_ao_keys(entry.first, entry.second.ao_keys, {});
+    return true;
+  });
 }
 
 Neighbor& Speaker::Impl::add(const NeighborSettings& settings, PeerId peer) {
   auto neighbor = std::make_shared<Neighbor>(core, peer, settings, random());
   Neighbor& added = *neighbor;
   by_peer[peer] = &added;
-  neighbors[settings.address] = std::move(neighbor);
+  if (const auto found = unprotected.find(peers_of(settings)); found != unprotected.end())
+    added.set_unprotected(found->second);
+  neighbors[key_of(settings)] = std::move(neighbor);
   return added;
 }
 
@@ -228,16 +333,85 @@ void Speaker::Impl::accepted(tcp::socket socket) {
   error_code error;
   const auto remote = socket.remote_endpoint(error);
   if (error) return;
-  const net::IpAddress address = to_address(remote.address());
-  const auto found = neighbors.find(address);
-  if (found == neighbors.end()) return reject(net::to_string(address), "not a neighbor");
-  Neighbor& neighbor = *found->second;
-  if (neighbor.refuses_connections()) return reject(neighbor.name(), "not now");
-  neighbor.accept(std::move(socket));
+  NeighborKey key{to_address(remote.address()), {}};
+  if (key.address.is_v6() && key.address.is_link_local())
+    key.interface = interface_name(static_cast<uint32_t>(remote.address().to_v6().scope_id()));
+  const auto found = neighbors.find(key);
+  const DynamicNeighbors* group =
+      found == neighbors.end() ? find_dynamic(core.settings, key) : nullptr;
+  if (found == neighbors.end() && group == nullptr)
+    return reject(rejected.not_a_neighbor, to_string(key), "not a neighbor");
+  if (!may_accept(key, group)) return;
+  Neighbor* neighbor = found != neighbors.end() ? found->second.get() : accept_dynamic(key, *group);
+  if (neighbor == nullptr) return;
+  if (!neighbor->unprotected().empty())
+    return reject(rejected.unprotected, neighbor->name(), neighbor->unprotected());
+  if (neighbor->refuses_connections()) return reject(rejected.not_now, neighbor->name(), "not now");
+  neighbor->accept(std::move(socket));
 }
 
-void Speaker::Impl::reject(const std::string& from, const char* why) {
-  ++rejected;
+bool Speaker::Impl::may_accept(const NeighborKey& key, const DynamicNeighbors* group) {
+  if (!limits.admit(key.address, net::Clock::now())) {
+    reject(rejected.rate, to_string(key), "too many connections in a short time");
+    return false;
+  }
+  std::size_t unestablished = 0;
+  for (const auto& [known, neighbor] : neighbors) unestablished += neighbor->unestablished();
+  if (unestablished >= kMaxUnestablished) {
+    reject(rejected.unestablished, to_string(key), "too many connections without a session");
+    return false;
+  }
+  if (group == nullptr) return true;
+  const net::IpPrefix peers = peers_of(*group);
+  const auto taken =
+      std::ranges::count_if(neighbors, [&](const auto& n) { return n.second->dynamic() == peers; });
+  if (static_cast<std::size_t>(taken) < group->limit) return true;
+  reject(rejected.dynamic_limit, to_string(key),
+         net::to_string(peers) + " has all its " + std::to_string(group->limit) + " neighbors");
+  return false;
+}
+
+Neighbor* Speaker::Impl::accept_dynamic(const NeighborKey& key, const DynamicNeighbors& group) {
+  const NeighborSettings settings = settings_for(group, key);
+  if (const auto found = unprotected.find(peers_of(group)); found != unprotected.end()) {
+    reject(rejected.unprotected, to_string(key), found->second);
+    return nullptr;
+  }
+  if (!settings.enabled) {
+    reject(rejected.not_now, to_string(key), "not now");
+    return nullptr;
+  }
+  Neighbor& neighbor = add(settings, next_peer++);
+  neighbor.set_dynamic(peers_of(group));
+  neighbor.set_restarting(!converged);
+  core.log->info("{}: dynamic neighbor of {}", neighbor.name(), net::to_string(peers_of(group)));
+  neighbor.start();
+  return &neighbor;
+}
+
+void Speaker::Impl::schedule_dismissal() {
+  if (std::exchange(dismissal_pending, true)) return;
+  boost::asio::post(core.io, [weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->dismiss();
+  });
+}
+
+// Dynamic neighbors that are gone.
+void Speaker::Impl::dismiss() {
+  dismissal_pending = false;
+  std::erase_if(neighbors, [this](const auto& entry) {
+    Neighbor& neighbor = *entry.second;
+    if (!neighbor.may_go()) return false;
+    core.log->info("{}: gone", neighbor.name());
+    neighbor.stop(std::nullopt);
+    by_peer.erase(neighbor.peer());
+    return true;
+  });
+  check_convergence();
+}
+
+void Speaker::Impl::reject(uint64_t& counter, const std::string& from, const std::string& why) {
+  ++counter;
   const auto now = net::Clock::now();
   if (now - last_reject_log < kRejectLogInterval) {
     ++rejects_not_logged;
@@ -267,12 +441,17 @@ void Speaker::Impl::flush() {
     const auto handler = changes_handler;  // may be replaced within
     handler(changes);
   }
-  for (const PeerId peer : core.rib.take_ready())
-    if (const auto found = by_peer.find(peer); found != by_peer.end()) found->second->refill();
+  for (const auto& [key, neighbor] : neighbors) neighbor->apply_memberships();
+  for (Rib* rib : {&core.target_rib, &core.rib})
+    for (const PeerId peer : rib->take_ready())
+      if (const auto found = by_peer.find(peer); found != by_peer.end()) found->second->refill();
 }
 
 void Speaker::Impl::check_convergence() {
   if (converged || !started) return;
+  // Clients hold their routes back until they know what is wanted: that can't wait for routes.
+  if (std::ranges::all_of(neighbors, [](const auto& n) { return n.second->targets_caught_up(); }))
+    core.target_rib.hold_advertisements(false);
   if (std::ranges::all_of(neighbors, [](const auto& n) { return n.second->caught_up(); }))
     boost::asio::post(core.io, [weak = weak_from_this()] {
       if (const auto self = weak.lock()) self->converge();
@@ -283,6 +462,7 @@ void Speaker::Impl::check_convergence() {
 // again is gone. So it waits for the others' routes first.
 void Speaker::Impl::defer_selection() {
   core.rib.hold_advertisements(true);
+  core.target_rib.hold_advertisements(true);
   deferral.expires_after(core.settings.selection_deferral);
   deferral.async_wait([weak = weak_from_this()](const error_code& error) {
     const auto self = weak.lock();
@@ -293,6 +473,7 @@ void Speaker::Impl::defer_selection() {
 void Speaker::Impl::advertise() {
   deferral.cancel();
   core.rib.hold_advertisements(false);
+  core.target_rib.hold_advertisements(false);
   schedule_flush();
 }
 
@@ -326,7 +507,7 @@ void Speaker::Impl::stop(bool graceful, const std::string& text, std::function<v
     if (graceful)
       neighbor->stop(std::nullopt);
     else
-      neighbor->stop(shutdown_notification(cease::kAdministrativeShutdown, text));
+      neighbor->shut_down(cease::kAdministrativeShutdown, text);
   }
   stopped = std::move(done);
   const auto finish = [weak = weak_from_this()] {
@@ -356,39 +537,27 @@ std::expected<void, StartError> Speaker::Impl::reconfigure(const Settings& wante
   if (wanted.cluster_id != have.cluster_id) return refuse("cluster id");
   if (wanted.listen != have.listen) return refuse("listen addresses");
   if (auto failure = check(wanted)) return std::unexpected(std::move(*failure));
-  // Keys first: they can fail. Those that were set are put back.
-  std::vector<const NeighborSettings*> keyed;
-  for (const NeighborSettings& neighbor : wanted.neighbors) {
-    const auto found = neighbors.find(neighbor.address);
-    const std::string old = found == neighbors.end() ? "" : found->second->settings().password;
-    if (old == neighbor.password) continue;
-    keyed.push_back(&neighbor);
-    auto failure = set_key(neighbor, neighbor.password);
-    if (!failure) continue;
-    for (const NeighborSettings* undo : keyed) {
-      const auto before = neighbors.find(undo->address);
-      (void)set_key(*undo, before == neighbors.end() ? "" : before->second->settings().password);
-    }
-    return std::unexpected(std::move(*failure));
-  }
+  // Keys first: they can fail.
+  if (auto failure = protect(protections_of(wanted))) return std::unexpected(std::move(*failure));
   // Those that are gone.
   for (auto it = neighbors.begin(); it != neighbors.end();) {
     const bool kept = std::ranges::any_of(
-        wanted.neighbors, [&](const NeighborSettings& n) { return n.address == it->first; });
-    if (kept) {
+        wanted.neighbors, [&](const NeighborSettings& n) { return key_of(n) == it->first; });
+    if (kept || it->second->dynamic()) {
       ++it;
       continue;
     }
-    it->second->stop(Notification{ErrorCode::Cease, cease::kPeerDeconfigured, {}});
-    (void)set_key(it->second->settings(), "");
+    it->second->shut_down(cease::kPeerDeconfigured);
     core.log->info("{}: removed", it->second->name());
     by_peer.erase(it->second->peer());
     it = neighbors.erase(it);
   }
   core.settings = wanted;
+  keep_dynamic();
   for (const NeighborSettings& settings : wanted.neighbors) {
-    const auto found = neighbors.find(settings.address);
+    const auto found = neighbors.find(key_of(settings));
     PeerId peer = 0;
+    bool shut_down = false;
     if (found == neighbors.end()) {
       peer = next_peer++;
     } else if (same_session(found->second->settings(), settings)) {
@@ -396,18 +565,84 @@ std::expected<void, StartError> Speaker::Impl::reconfigure(const Settings& wante
       continue;
     } else {
       peer = found->second->peer();
-      const uint8_t why =
-          settings.enabled ? cease::kOtherConfigurationChange : cease::kAdministrativeShutdown;
-      found->second->stop(Notification{ErrorCode::Cease, why, {}});
+      shut_down = found->second->is_shut_down();
+      found->second->shut_down(
+          settings.enabled ? cease::kOtherConfigurationChange : cease::kAdministrativeShutdown,
+          settings.shutdown_message);
     }
     Neighbor& neighbor = add(settings, peer);
     neighbor.set_restarting(!converged);
     core.log->info("{}: configured", neighbor.name());
-    if (settings.enabled) neighbor.start();
+    if (shut_down) neighbor.keep_shut_down();
+    if (settings.enabled && !shut_down) neighbor.start();
   }
+  unprotect();
   check_convergence();
   schedule_flush();
   return {};
+}
+
+// Dynamic neighbors after a change of settings: those of a prefix that is as it was stay.
+void Speaker::Impl::keep_dynamic() {
+  std::erase_if(neighbors, [this](const auto& entry) {
+    const auto& [key, neighbor] = entry;
+    if (!neighbor->dynamic()) return false;
+    const bool exact = std::ranges::any_of(core.settings.neighbors, [&](const auto& settings) {
+      return key_of(settings) == entry.first;
+    });
+    const DynamicNeighbors* group = exact ? nullptr : find_dynamic(core.settings, key);
+    if (group != nullptr && peers_of(*group) == *neighbor->dynamic()) {
+      const NeighborSettings settings = settings_for(*group, key);
+      if (same_session(neighbor->settings(), settings)) {
+        neighbor->adopt(settings);
+        return false;
+      }
+    }
+    neighbor->shut_down(group == nullptr && !exact ? cease::kPeerDeconfigured
+                                                   : cease::kOtherConfigurationChange);
+    core.log->info("{}: removed", neighbor->name());
+    by_peer.erase(neighbor->peer());
+    return true;
+  });
+}
+
+// --- Operators ----------------------------------------------------------------------------------
+
+std::expected<Neighbor*, std::string> Speaker::Impl::find(const std::string& name) const {
+  Neighbor* match = nullptr;
+  for (const auto& [key, neighbor] : neighbors) {
+    const bool exact = name == to_string(key) || name == neighbor->name();
+    if (exact) return neighbor.get();
+    if (name.empty() ||
+        (name != neighbor->settings().description && name != net::to_string(key.address)))
+      continue;
+    if (match != nullptr) return std::unexpected("several neighbors are called " + name);
+    match = neighbor.get();
+  }
+  if (match == nullptr) return std::unexpected("no neighbor " + name);
+  return match;
+}
+
+// Our memberships as routes of our own (RFC 4684 section 4: origin AS and target).
+void Speaker::Impl::set_import_targets(const ImportTargets& wanted) {
+  const auto memberships = [&](const ImportTargets& targets) {
+    std::vector<net::Bytes> nlris;
+    if (targets.everything) nlris.push_back(default_membership_nlri());
+    for (const ExtendedCommunity& target : targets.targets)
+      nlris.push_back(membership_nlri(core.settings.local_as.value, target));
+    std::ranges::sort(nlris);
+    return nlris;
+  };
+  const auto old = memberships(std::exchange(import_targets, wanted));
+  const auto now = memberships(wanted);
+  auto attributes = std::make_shared<Attributes>();
+  attributes->next_hop = core.settings.router_id;
+  for (const net::Bytes& nlri : old)
+    if (!std::ranges::binary_search(now, nlri))
+      core.target_rib.withdraw(kLocalPeer, membership_item(nlri).key());
+  for (const net::Bytes& nlri : now)
+    core.target_rib.update(kLocalPeer, membership_item(nlri), attributes);
+  schedule_flush();
 }
 
 // --- Speaker ------------------------------------------------------------------------------------
@@ -466,7 +701,7 @@ bool Speaker::is_named(PeerId peer, const std::string& name) const {
   const auto found = impl_->by_peer.find(peer);
   if (found == impl_->by_peer.end()) return false;
   const NeighborSettings& settings = found->second->settings();
-  return name == net::to_string(settings.address) || name == found->second->name() ||
+  return name == to_string(key_of(settings)) || name == found->second->name() ||
          (!name.empty() && name == settings.description);
 }
 
@@ -504,6 +739,38 @@ std::vector<ListenSettings> Speaker::listening() const {
   return out;
 }
 
-uint64_t Speaker::rejected_connections() const { return impl_->rejected; }
+const RejectedConnections& Speaker::rejected_connections() const { return impl_->rejected; }
+
+const Rib& Speaker::target_rib() const { return impl_->core.target_rib; }
+
+void Speaker::set_import_targets(const ImportTargets& targets) {
+  impl_->set_import_targets(targets);
+}
+
+std::expected<void, std::string> Speaker::reset(const std::string& neighbor,
+                                                const std::string& text) {
+  const auto found = impl_->find(neighbor);
+  if (!found) return std::unexpected(found.error());
+  if ((*found)->is_shut_down() || !(*found)->settings().enabled)
+    return std::unexpected((*found)->name() + " is disabled");
+  (*found)->reset(text);
+  return {};
+}
+
+std::expected<void, std::string> Speaker::set_enabled(const std::string& neighbor, bool enabled,
+                                                      const std::string& text) {
+  const auto found = impl_->find(neighbor);
+  if (!found) return std::unexpected(found.error());
+  if (!(*found)->settings().enabled)
+    return std::unexpected((*found)->name() + " is disabled in the settings");
+  (*found)->set_enabled(enabled, text);
+  return {};
+}
+
+std::expected<void, std::string> Speaker::ask_refresh(const std::string& neighbor) {
+  const auto found = impl_->find(neighbor);
+  if (!found) return std::unexpected(found.error());
+  return (*found)->ask_refresh();
+}
 
 }  // namespace bgp::io

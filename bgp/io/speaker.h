@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "bgp/attributes.h"
 #include "bgp/family.h"
 #include "bgp/io/tap.h"
 #include "bgp/message.h"
@@ -26,6 +27,7 @@ namespace bgp::io {
 
 struct NeighborView {
   NeighborSettings settings;
+  std::string address;  // with the interface of a link-local one: "fe80::1%eth0"
   PeerId peer = 0;
   std::string state;             // Idle, Connect, Active, OpenSent, OpenConfirm, Established
   std::chrono::seconds since{};  // in this state
@@ -37,9 +39,16 @@ struct NeighborView {
   // RFC 7606 outcomes and discarded NLRI since start.
   uint64_t attributes_discarded = 0, treated_as_withdraw = 0, nlri_discarded = 0;
   PeerCounts counts;
-  bool stale_kept = false;      // helper mode, RFC 4724: waiting for its return
-  std::string last_error;       // "sent Cease/Administrative Shutdown", "hold timer", ...
-  std::string last_error_data;  // NOTIFICATION data in hex
+  bool stale_kept = false;    // helper mode, RFC 4724: waiting for its return
+  bool long_lived = false;    // ... beyond its restart time, RFC 9494
+  bool dynamic = false;       // accepted from a prefix; `settings` are those of the prefix
+  bool shut_down = false;     // by the operator, see set_enabled()
+  bool over_warning = false;  // more routes than max_prefixes_warning allows
+  uint64_t max_prefix_warnings = 0;
+  uint64_t memberships = 0;           // route targets that it has asked for, RFC 4684
+  std::vector<std::string> families;  // negotiated: "25/70", "1/132"
+  std::string last_error;             // "sent Cease/Administrative Shutdown", "hold timer", ...
+  std::string last_error_data;        // NOTIFICATION data in hex
 
   // By MessageType; 0: of no known type.
   static constexpr std::size_t kMessageTypes = 6;
@@ -69,6 +78,26 @@ struct NeighborView {
 // The rules of one neighbor, as the application makes them out of its settings.
 struct NeighborPolicies {
   RoutePolicyPtr accept, send;  // null: everything
+};
+
+// Connections that were closed unread, by reason.
+struct RejectedConnections {
+  uint64_t not_a_neighbor = 0;
+  uint64_t not_now = 0;        // disabled, or pausing after an error
+  uint64_t unprotected = 0;    // the neighbor's keys could not be set
+  uint64_t dynamic_limit = 0;  // a prefix has all its neighbors already
+  uint64_t rate = 0;           // too many from this source in a short time
+  uint64_t unestablished = 0;  // too many connections without a session, of all neighbors
+  [[nodiscard]] uint64_t total() const {
+    return not_a_neighbor + not_now + unprotected + dynamic_limit + rate + unestablished;
+  }
+};
+
+// What the route targets of our own broadcast domains ask for (RFC 4684).
+struct ImportTargets {
+  bool everything = false;  // a domain imports by a pattern that no prefix can say
+  std::vector<ExtendedCommunity> targets;
+  bool operator==(const ImportTargets&) const = default;
 };
 
 struct StartError {
@@ -103,6 +132,21 @@ class Speaker {
   // and whenever the rules or the member database changed.
   void set_policies(std::function<NeighborPolicies(const NeighborSettings&)> provider);
 
+  // What an operator asks of one neighbor, named as in peer_name(), by its address (link-local:
+  // "fe80::1%eth0") or by its description. The error says that there is none, or several.
+  //
+  // Ends the session with Cease/Administrative Reset and `text` (RFC 9003); it comes again.
+  [[nodiscard]] std::expected<void, std::string> reset(const std::string& neighbor,
+                                                       const std::string& text);
+  // Down with Cease/Administrative Shutdown until enabled again; a reload changes nothing in that.
+  [[nodiscard]] std::expected<void, std::string> set_enabled(const std::string& neighbor,
+                                                             bool enabled, const std::string& text);
+  // Has the neighbor send all its routes again (RFC 2918), each family that was negotiated.
+  [[nodiscard]] std::expected<void, std::string> ask_refresh(const std::string& neighbor);
+
+  // For neighbors with route_target_constrain; call again when it changed.
+  void set_import_targets(const ImportTargets& targets);
+
   [[nodiscard]] std::vector<NeighborView> neighbors() const;
   // The same one by one.
   [[nodiscard]] std::vector<PeerId> neighbor_ids() const;
@@ -127,7 +171,9 @@ class Speaker {
   // Where we listen, with the port that was given for port 0.
   [[nodiscard]] std::vector<ListenSettings> listening() const;
   // Connections closed because they came from no neighbor, or from one that may not connect now.
-  [[nodiscard]] uint64_t rejected_connections() const;
+  [[nodiscard]] const RejectedConnections& rejected_connections() const;
+  // Memberships of route targets, family 1/132.
+  [[nodiscard]] const Rib& target_rib() const;
 
  private:
   struct Impl;
