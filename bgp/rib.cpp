@@ -449,17 +449,6 @@ void Rib::flush_stale(PeerId id) {
   impl_->drop_peer_if_unused(*peer);
 }
 
-void Rib::set_send_filter(PeerId id, SendFilterPtr filter, bool hold) {
-  Peer* peer = impl_->find_peer(id);
-  if (peer == nullptr || peer->group == nullptr) return;
-  peer->out.filter = std::move(filter);
-  peer->out.on_hold = hold;
-  if (peer->out.started) peer->group->refresh(peer->out, false);
-  impl_->announce(*peer);
-}
-
-void Rib::long_lived_stale(PeerId) {}
-
 void Rib::refresh_begins(PeerId id) {
   const Peer* peer = impl_->find_peer(id);
   if (peer == nullptr || !peer->up) return;

@@ -184,17 +184,9 @@ void UpdateGroup::set_holds(Subscriber& subscriber, RouteIndex route, bool value
     --subscriber.held;
 }
 
-bool UpdateGroup::unwanted(const Subscriber& subscriber, RouteIndex route) const {
-  const PathRef path = wanted(route);
-  return path != kNoPath && subscriber.filter != nullptr &&
-         !subscriber.filter->wants(state_.attributes.unpack(state_.table.path(path).attributes));
-}
-
 bool UpdateGroup::concerns(const Subscriber& subscriber, RouteIndex route) const {
   const PathRef path = wanted(route);
-  if (path != kNoPath && !unwanted(subscriber, route) &&
-      state_.table.path(path).peer != subscriber.slot)
-    return true;
+  if (path != kNoPath && state_.table.path(path).peer != subscriber.slot) return true;
   return holds(subscriber, route);  // to be withdrawn
 }
 
@@ -202,8 +194,7 @@ bool UpdateGroup::concerns(const Subscriber& subscriber, const Batch& batch,
                            const Batch::Message& message) const {
   const auto holds_it = [&](RouteIndex route) { return holds(subscriber, route); };
   const auto routes = std::span(batch.routes).subspan(message.first, message.last - message.first);
-  if (message.withdraws || message.source == subscriber.slot ||
-      unwanted(subscriber, routes.front()))
+  if (message.withdraws || message.source == subscriber.slot)
     return std::ranges::any_of(routes, holds_it);
   // In a first walk over the table, what the log has brought already need not come again.
   const bool again = !batch.of_table || subscriber.walk == Subscriber::Walk::Refresh;
@@ -213,7 +204,6 @@ bool UpdateGroup::concerns(const Subscriber& subscriber, const Batch& batch,
 // --- Sending --------------------------------------------------------------------------------
 
 MessagePtr UpdateGroup::pull(Subscriber& subscriber) {
-  if (subscriber.on_hold) return nullptr;
   if (!subscriber.started) start(subscriber);
   for (;;) {
     if (subscriber.batch) {
@@ -277,8 +267,7 @@ MessagePtr UpdateGroup::deliver(Subscriber& subscriber, const Batch::Message& me
   const Batch& batch = *subscriber.batch;
   if (!concerns(subscriber, batch, message)) return nullptr;
   const auto routes = std::span(batch.routes).subspan(message.first, message.last - message.first);
-  if (!message.withdraws &&
-      (message.source == subscriber.slot || unwanted(subscriber, routes.front())))
+  if (!message.withdraws && message.source == subscriber.slot)
     return withdraw_own(subscriber, routes);
   for (const RouteIndex route : routes) set_holds(subscriber, route, !message.withdraws);
   return message.bytes;
@@ -331,7 +320,6 @@ void UpdateGroup::finish_batch(Subscriber& subscriber) {
 }
 
 bool UpdateGroup::has_work(Subscriber& subscriber) {
-  if (subscriber.on_hold) return false;
   if (!subscriber.started || subscriber.walk == Subscriber::Walk::Initial) return true;
   if (subscriber.request != Subscriber::Request::None || subscriber.walk_enhanced) return true;
   if (subscriber.batch) {

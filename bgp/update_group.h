@@ -69,9 +69,6 @@ struct Subscriber {
 
   std::vector<uint64_t> holds;  // one bit a route: the peer has it from us
   uint64_t held = 0;
-
-  SendFilterPtr filter;
-  bool on_hold = false;
 };
 
 class UpdateGroup {
@@ -111,7 +108,6 @@ class UpdateGroup {
   // The path that the group is to have of a route, or kNoPath.
   [[nodiscard]] PathRef wanted(RouteIndex route) const;
   [[nodiscard]] bool concerns(const Subscriber& subscriber, RouteIndex route) const;
-  [[nodiscard]] bool unwanted(const Subscriber& subscriber, RouteIndex route) const;
   [[nodiscard]] bool concerns(const Subscriber& subscriber, const Batch& batch,
                               const Batch::Message& message) const;
   static bool holds(const Subscriber& subscriber, RouteIndex route);
