@@ -34,7 +34,9 @@ struct Path {
   uint8_t shape = 0;
   BestPathReason reason = BestPathReason::OnlyPath;
   Rejected rejected = Rejected::None;
-  bool stale = false;
+  bool stale : 1 = false;
+  bool long_lived : 1 = false;  // stale beyond the restart time, RFC 9494
+  bool flagged : 1 = false;     // Verdict::Flag
 
   bool is_tombstone() const { return attributes == Arena::kNull; }
   std::span<const uint8_t> nlri() const {

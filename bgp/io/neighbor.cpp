@@ -80,7 +80,14 @@ void Neighbor::stop(const std::optional<Notification>& notification) {
 void Neighbor::adopt(const NeighborSettings& settings) {
   settings_ = settings;
   name_ = name_of(settings_);
+  apply_policies();
   enforce_limit();
+}
+
+void Neighbor::apply_policies() {
+  NeighborPolicies policies = core_.policies_of(settings_);
+  core_.rib.set_policies(peer_, std::move(policies.accept), std::move(policies.send));
+  core_.changed();
 }
 
 bool Neighbor::caught_up() const {
@@ -137,6 +144,9 @@ void Neighbor::perform_up(Slot slot) {
   traits.four_octet_as = open.capabilities.four_octet_as.has_value();
   traits.max_message = open.capabilities.extended_message ? kMaxExtendedMessage : kMaxMessage;
   traits.strip_extended_communities = settings_.strip_extended_communities;
+  NeighborPolicies policies = core_.policies_of(settings_);
+  traits.accept = std::move(policies.accept);
+  traits.send = std::move(policies.send);
   core_.log->info("{}: session up, router id {}, hold time {} s{}", name_,
                   net::to_string(net::IpAddress::v4(open.router_id)), session_.hold_time().count(),
                   session_.stale_kept() ? ", routes kept over its restart" : "");

@@ -28,6 +28,11 @@ struct Core {
   std::shared_ptr<spdlog::logger> log;
   std::function<void()> changed;   // the RIB was touched: have it flushed soon
   std::function<void()> progress;  // a neighbor came up or sent its End-of-RIB
+  std::function<NeighborPolicies(const NeighborSettings&)> policies{};  // empty: none
+
+  [[nodiscard]] NeighborPolicies policies_of(const NeighborSettings& neighbor) const {
+    return policies ? policies(neighbor) : NeighborPolicies{};
+  }
 };
 
 class Neighbor : public std::enable_shared_from_this<Neighbor> {
@@ -40,8 +45,10 @@ class Neighbor : public std::enable_shared_from_this<Neighbor> {
   void accept(tcp::socket socket);
   // Fills the socket's queue from the RIB.
   void refill();
-  // What needs no new session: description, group, limit.
+  // What needs no new session: description, group, limit, policies.
   void adopt(const NeighborSettings& settings);
+  // Asks for the policies again; what is in the RIB is judged by them.
+  void apply_policies();
   void set_restarting(bool restarting) { session_.set_restarting(restarting); }
 
   PeerId peer() const { return peer_; }

@@ -72,6 +72,9 @@ bool same_session(const NeighborSettings& a, const NeighborSettings& b) {
   like_b.description = b.description;
   like_b.group = b.group;
   like_b.max_prefixes = b.max_prefixes;
+  like_b.accept_policy = b.accept_policy;
+  like_b.send_policy = b.send_policy;
+  like_b.binding_guard = b.binding_guard;
   return like_b == b;
 }
 
@@ -439,6 +442,11 @@ void Speaker::on_changes(std::function<void(const std::vector<RibChange>&)> hand
 
 void Speaker::on_converged(std::function<void()> handler) {
   impl_->converged_handler = std::move(handler);
+}
+
+void Speaker::set_policies(std::function<NeighborPolicies(const NeighborSettings&)> provider) {
+  impl_->core.policies = std::move(provider);
+  for (const auto& [address, neighbor] : impl_->neighbors) neighbor->apply_policies();
 }
 
 std::vector<NeighborView> Speaker::neighbors() const {
