@@ -50,6 +50,7 @@ struct PeerTraits {
 // Which step decided, RFC 4271 section 9.1.2.2 and RFC 4456 section 9; one for each losing path.
 enum class BestPathReason : uint8_t {
   OnlyPath,
+  LongLivedStale,  // RFC 9494 section 4.3
   LocalRoute,
   LocalPref,
   AsPathLength,
@@ -126,9 +127,11 @@ class Rib {
   // The restart timer ran out, or the peer came back without its forwarding state.
   void flush_stale(PeerId peer);
   // The restart time is over, but LLGR was negotiated (RFC 9494 section 4.3): stale paths with
-  // NO_LLGR go, the others get LLGR_STALE and are the last choice; until flush_stale().
+  // NO_LLGR go, the others get LLGR_STALE and are the last choice; until flush_stale(). They
+  // outlive further losses of the session (peer_down() with keep_stale).
   void long_lived_stale(PeerId peer);
-  // New rules for a peer that is up; all that it announced and is sent is judged anew.
+  // New rules for a peer; all that it announced and is sent is judged anew. The same ones again
+  // cost nothing. For a peer that is not up, what was kept of it is judged.
   void set_policies(PeerId peer, RoutePolicyPtr accept, RoutePolicyPtr send);
   // Routes that the filter does not want are not sent, and withdrawn if they were. Null: all. While
   // `hold`, nothing is sent at all (RFC 4684 section 6: until the peer's RT-constrain End-of-RIB).
@@ -154,6 +157,8 @@ class Rib {
   [[nodiscard]] std::shared_ptr<const net::Bytes> pull(PeerId peer);
 
   [[nodiscard]] PeerCounts counts(PeerId peer) const;
+  // Why the path is rejected or flagged, in words; empty when it is neither.
+  [[nodiscard]] std::string explain(const PathView& path) const;
   [[nodiscard]] std::size_t route_count() const;  // keys
   [[nodiscard]] std::size_t path_count() const;
   // Octets taken for routes, paths and attributes, without the indexes over them.

@@ -173,7 +173,8 @@ class Session {
   [[nodiscard]] const Open* peer_open() const;
   [[nodiscard]] std::chrono::seconds hold_time() const;
   // Timers that run, with when they are due; those of the connection that is furthest, of the
-  // neighbor, and of its families: "hold", "keepalive", "send-hold", "delay-open", "connect-retry", ...
+  // neighbor, and of its families: "hold", "keepalive", "send-hold", "delay-open", "connect-retry",
+  // ...
   struct RunningTimer {
     const char* name = "";
     net::TimePoint due = net::kNever;

@@ -14,6 +14,10 @@
 // place in the log is the end at the time it began, so what changes during the walk follows after.
 //
 // Peers never get back what they sent: a message holds routes of one source only, which skips it.
+//
+// A send policy is the group's: what it rejects is treated as not there. A filter (RFC 4684) is the
+// peer's: it is asked for each message, which has one attribute set. When either changes, the peer
+// walks over the table with batches of its own, for what it lacks and what it has too much.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -38,18 +42,20 @@ struct Batch {
     MessagePtr bytes;
     uint32_t first = 0, last = 0;  // its routes, in `routes`
     bool withdraws = false;
-    uint16_t source = 0;  // slot of the peer that announced them
+    uint16_t source = 0;       // slot of the peer that announced them
+    AttributesPtr attributes;  // for filters; null without one in the group, or when withdrawn
   };
   std::vector<Message> messages;
   std::vector<RouteIndex> routes;
   bool of_table = false;
+  bool filterable = false;               // its messages have their attributes
   LogPosition log_from = 0, log_to = 0;  // the stretch; of_table: the log's end when made
   RouteIndex table_from = 0, table_to = 0;
 };
 
 // What a group knows of one peer.
 struct Subscriber {
-  enum class Walk : uint8_t { None, Initial, Refresh };
+  enum class Walk : uint8_t { None, Initial, Refresh, Resync };
   enum class Request : uint8_t { None, Plain, Enhanced };
 
   uint16_t slot = 0;
@@ -66,6 +72,10 @@ struct Subscriber {
   uint32_t walk_batches = 0;
   RouteIndex walk_next = 0, walk_end = 0;
   Request request = Request::None;  // a route refresh to be done next
+  SendFilterPtr filter;             // null: wants all
+  bool filter_hold = false;         // nothing is sent
+  bool resync = false;              // a walk of that kind to be done next
+  bool owes_end_of_rib = false;     // a walk of that kind is the first one too
 
   std::vector<uint64_t> holds;  // one bit a route: the peer has it from us
   uint64_t held = 0;
@@ -83,6 +93,9 @@ class UpdateGroup {
   void join(Subscriber& subscriber);
   void leave(Subscriber& subscriber);
   void refresh(Subscriber& subscriber, bool enhanced);
+  void set_filter(Subscriber& subscriber, SendFilterPtr filter, bool hold);
+  // The peer goes on in another group, whose key differs in the send policy only.
+  void hand_over(Subscriber& subscriber, UpdateGroup& to);
 
   // The best path of a route changed in a way that may concern the group.
   void push(RouteIndex route);
@@ -105,11 +118,31 @@ class UpdateGroup {
   [[nodiscard]] LogPosition log_end() const { return log_begin_ + log_.size(); }
   [[nodiscard]] RouteIndex logged(LogPosition position) const;  // kNoRoute: outdated
   [[nodiscard]] bool logged_from(RouteIndex route, LogPosition from) const;
-  // The path that the group is to have of a route, or kNoPath.
+  // The path that the group is to have of a route, or kNoPath; policy and filters are not asked.
   [[nodiscard]] PathRef wanted(RouteIndex route) const;
+  // For a run of routes: whether policy and filter let them pass. Attributes are unpacked once
+  // where they follow each other.
+  class Judge {
+   public:
+    Judge(const UpdateGroup& group, const SendFilter* filter) : group_(group), filter_(filter) {}
+    [[nodiscard]] bool passes(PathRef path);
+
+   private:
+    const UpdateGroup& group_;
+    const SendFilter* filter_;
+    AttributeId last_ = Arena::kNull;
+    Attributes attributes_;
+    bool wanted_ = true;
+  };
   [[nodiscard]] bool concerns(const Subscriber& subscriber, RouteIndex route) const;
   [[nodiscard]] bool concerns(const Subscriber& subscriber, const Batch& batch,
                               const Batch::Message& message) const;
+  // Neither its own nor filtered out.
+  static bool is_for(const Subscriber& subscriber, const Batch::Message& message) {
+    return message.source != subscriber.slot &&
+           (subscriber.filter == nullptr || message.attributes == nullptr ||
+            subscriber.filter->wants(*message.attributes));
+  }
   static bool holds(const Subscriber& subscriber, RouteIndex route);
   static void set_holds(Subscriber& subscriber, RouteIndex route, bool value);
 
@@ -117,12 +150,16 @@ class UpdateGroup {
   void start_walk(Subscriber& subscriber, Subscriber::Walk walk);
   [[nodiscard]] MessagePtr finish_walk(Subscriber& subscriber);
   [[nodiscard]] MessagePtr deliver(Subscriber& subscriber, const Batch::Message& message);
-  [[nodiscard]] MessagePtr withdraw_own(Subscriber& subscriber, std::span<const RouteIndex> routes);
+  [[nodiscard]] MessagePtr withdraw_held(Subscriber& subscriber,
+                                         std::span<const RouteIndex> routes);
   void take_table_batch(Subscriber& subscriber);
   void take_log_batch(Subscriber& subscriber);
   void finish_batch(Subscriber& subscriber);
   [[nodiscard]] std::shared_ptr<Batch> log_batch(LogPosition from);
   [[nodiscard]] std::shared_ptr<Batch> table_batch(RouteIndex from);
+  [[nodiscard]] std::shared_ptr<Batch> resync_batch(const Subscriber& subscriber);
+  void start_resync(Subscriber& subscriber);
+  [[nodiscard]] bool filters() const;
   void share(const std::shared_ptr<Batch>& batch);
 
   struct Item {

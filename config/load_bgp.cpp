@@ -71,6 +71,9 @@ std::vector<Field<NeighborDraft>> shared_fields() {
       {"peer", NeighborRole::Peer},
       {"reflector-client", NeighborRole::ReflectorClient},
       {"route-server-client", NeighborRole::RouteServerClient}};
+  static constexpr Word<bgp::BindingGuard> kGuards[] = {{"off", bgp::BindingGuard::Off},
+                                                        {"flag", bgp::BindingGuard::Flag},
+                                                        {"reject", bgp::BindingGuard::Reject}};
   return {
       {"as", [](const Value& v, D& d) { assign(d.settings.remote_as, read_as(v)); }},
       {"role", [](const Value& v, D& d) { assign(d.settings.role, read_word(v, kRoles)); }},
@@ -120,6 +123,11 @@ std::vector<Field<NeighborDraft>> shared_fields() {
       {"route-target-constrain",
        [](const Value& v, D& d) { assign(d.settings.route_target_constrain, read_bool(v)); }},
       {"arp-nd-community", [](const Value& v, D& d) { assign(d.arp_nd_community, read_bool(v)); }},
+      {"accept-policy",
+       [](const Value& v, D& d) { assign(d.settings.accept_policy, read_name(v)); }},
+      {"send-policy", [](const Value& v, D& d) { assign(d.settings.send_policy, read_name(v)); }},
+      {"binding-guard",
+       [](const Value& v, D& d) { assign(d.settings.binding_guard, read_word(v, kGuards)); }},
       {"strip-extended-communities",
        [](const Value& v, D& d) {
          d.settings.strip_extended_communities =
@@ -234,6 +242,13 @@ void check_session(const Present& present, const NeighborSettings& settings,
       community->error("strip-extended-communities has 0x0608, which is this community");
 }
 
+void check_policies(const Present& present, const NeighborSettings& settings, Loader& loader) {
+  for (const char* key : {"accept-policy", "send-policy"})
+    if (const Value* name = find(present, key)) check_route_policy_name(*name, loader);
+  const Value* guard = find(present, "binding-guard");
+  if (guard && settings.binding_guard != bgp::BindingGuard::Off) loader.guards.push_back(*guard);
+}
+
 void read_groups(const Value& value, BgpDraft& draft) {
   for (const Entry& entry : read_entries(value)) {
     const Node name{Node::Kind::Scalar, true, entry.key.place, entry.key.text, {}, {}};
@@ -241,6 +256,7 @@ void read_groups(const Value& value, BgpDraft& draft) {
     NeighborDraft group;
     const Present present = read_table(entry.value, group_table(), group);
     check_session(present, group.settings, draft.loader->settings.bgp.local_as);
+    check_policies(present, group.settings, *draft.loader);
     draft.groups.emplace(entry.key.text, std::move(group));
   }
 }
@@ -300,6 +316,7 @@ void read_neighbor(const Value& value, BgpDraft& draft) {
   if (settings.remote_as.value == 0 && !find(present, "as") && !group_failed)
     value.error("missing key \"as\", here or in the group");
   check_session(present, settings, draft.loader->settings.bgp.local_as);
+  check_policies(present, settings, *draft.loader);
   strip_arp_nd(neighbor);
   check_scope(present, settings);
   if (const Value* address = find(present, "address");
@@ -395,6 +412,8 @@ const Table<BgpDraft>& bgp_table() {
            }},
           {"bmp", [](const Value& v, BgpDraft& d) { read_bmp(v, d.loader->settings.bgp); }},
           {"mrt", [](const Value& v, BgpDraft& d) { read_mrt(v, d.loader->settings.bgp); }},
+          {"policies", [](const Value& v, BgpDraft& d) { load_route_policies(v, *d.loader); }},
+          {"members", [](const Value& v, BgpDraft& d) { load_member_lists(v, *d.loader); }},
           {"groups", read_groups},
           {"neighbors",
            [](const Value& v, BgpDraft& d) {

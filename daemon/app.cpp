@@ -69,6 +69,8 @@ bgp::io::ImportTargets import_targets(const config::NodeSettings& settings) {
 
 std::expected<void, std::string> App::start() {
   speaker_ = std::make_unique<bgp::io::Speaker>(io_, evpn::family(), settings_.bgp);
+  route_policies_ = RoutePolicies(settings_, {});
+  apply_route_policies();
   speaker_->on_changes([this](const auto& changes) { routes_changed(changes); });
   speaker_->on_converged([this] { converge(); });
   monitor_ = std::make_unique<Monitor>(*this);
@@ -93,6 +95,10 @@ std::expected<void, std::string> App::start() {
                      to_string(settings_.bgp.router_id), settings_.bgp.neighbors.size(),
                      domains_.size());
   return {};
+}
+
+void App::apply_route_policies() {
+  speaker_->set_policies([this](const auto& neighbor) { return route_policies_.of(neighbor); });
 }
 
 std::expected<void, std::string> App::start_data_path() {
@@ -349,8 +355,13 @@ std::expected<std::string, std::string> App::reload() {
         fmt::format("{}: {} can't be changed while running; restart the daemon (the data path "
                     "stays); nothing was changed",
                     settings_file_, what));
-  if (auto changed = speaker_->reconfigure(fresh.bgp); !changed)
+  // Before the speaker asks for them; nothing is judged yet.
+  RoutePolicies before = std::exchange(route_policies_, RoutePolicies(fresh, route_policies_));
+  if (auto changed = speaker_->reconfigure(fresh.bgp); !changed) {
+    route_policies_ = std::move(before);
     return std::unexpected(changed.error().what + "; nothing was changed");
+  }
+  apply_route_policies();
   const auto now = net::Clock::now();
   std::string text;
   settings_ = fresh;

@@ -22,6 +22,7 @@
 #include "daemon/domain.h"
 #include "daemon/log.h"
 #include "daemon/loop_delay.h"
+#include "daemon/route_policies.h"
 #include "dataplane/fast_path.h"
 #include "dataplane/kernel.h"
 #include "dataplane/packet_io.h"
@@ -79,6 +80,8 @@ class App {
   void remove_domain(std::size_t index);
   void drop_stale_ports();
   void kernel_event(const dataplane::KernelEvent& event);
+  // Has all neighbors' routes judged by route_policies_.
+  void apply_route_policies();
   void routes_changed(const std::vector<bgp::RibChange>& changes);
   void replay_routes(Domain& domain);
   void converge();
@@ -96,6 +99,7 @@ class App {
   config::NodeSettings settings_;
   std::string settings_file_;
   EventLog log_;
+  RoutePolicies route_policies_;
   net::TimePoint started_;
   std::unique_ptr<bgp::io::Speaker> speaker_;
   std::unique_ptr<Monitor> monitor_;

@@ -56,6 +56,8 @@ std::string loss(const PathView& path, const PathSource& source, const PathView&
     return fmt::format("lost: {} ({}) {} ({})", what, ours, than, theirs);
   };
   switch (path.reason) {
+    case BestPathReason::LongLivedStale:
+      return "lost: kept beyond the restart time, the path from " + winner.name + " is current";
     case BestPathReason::LocalRoute: return "lost: this node announces the route itself";
     case BestPathReason::LocalPref:
       return compared("lower local preference", local_pref(path, source), local_pref(best, winner));

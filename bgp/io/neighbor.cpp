@@ -149,7 +149,17 @@ std::size_t Neighbor::unestablished() const {
 void Neighbor::adopt(const NeighborSettings& settings) {
   settings_ = settings;
   name_ = name_of(settings_);
+  apply_policies();
   enforce_limit();
+}
+
+void Neighbor::apply_policies() {
+  NeighborPolicies policies = core_.policies_of(settings_);
+  const PeerTraits* before = core_.rib.traits(peer_);
+  const bool judged_anew = before != nullptr && before->accept != policies.accept;
+  core_.rib.set_policies(peer_, std::move(policies.accept), std::move(policies.send));
+  if (judged_anew) observer_.policies_changed();
+  core_.changed();
 }
 
 bool Neighbor::caught_up() const {
@@ -225,6 +235,9 @@ void Neighbor::perform_up(Slot slot) {
   traits.four_octet_as = open.capabilities.four_octet_as.has_value();
   traits.max_message = open.capabilities.extended_message ? kMaxExtendedMessage : kMaxMessage;
   traits.strip_extended_communities = settings_.strip_extended_communities;
+  NeighborPolicies policies = core_.policies_of(settings_);
+  traits.accept = std::move(policies.accept);
+  traits.send = std::move(policies.send);
   core_.log->info("{}: session up, router id {}, hold time {} s{}", name_,
                   net::to_string(net::IpAddress::v4(open.router_id)), session_.hold_time().count(),
                   session_.stale_kept() ? ", routes kept over its restart" : "");
@@ -233,11 +246,13 @@ void Neighbor::perform_up(Slot slot) {
   targets_ = targets_seen_ = default_owed_ = false;
   ++counters_.established_count;
   for (const AfiSafi family : session_.families()) {
-    traits.long_lived =
+    PeerTraits here = traits;
+    here.long_lived =
         open.capabilities.long_lived &&
         std::ranges::any_of(open.capabilities.long_lived->families,
                             [&](const auto& entry) { return entry.family == family; });
-    core_.rib_of(family).peer_up(peer_, traits);
+    if (family != core_.family.id) here.accept = here.send = nullptr;  // policies are for EVPN
+    core_.rib_of(family).peer_up(peer_, here);
     targets_ |= family == kRouteTargetConstrain;
   }
   default_owed_ = owes_default();
@@ -611,7 +626,8 @@ void Neighbor::send_default() {
   us.local_as = core_.settings.local_as.value;
   us.source_router_id = core_.settings.router_id.v4_value();
   send(std::make_shared<const net::Bytes>(
-      default_membership(traits_, us, to_address(at(*up_)->local().address()))), true);
+           default_membership(traits_, us, to_address(at(*up_)->local().address()))),
+       true);
 }
 
 NeighborView Neighbor::view() const {

@@ -34,9 +34,14 @@ struct Core {
   std::function<void()> changed;   // the RIB was touched: have it flushed soon
   std::function<void()> progress;  // a neighbor came up or sent its End-of-RIB
   std::vector<Tap*> taps;
-  std::function<void()> at_rest;   // a dynamic neighbor has nothing more to it
+  std::function<void()> at_rest;  // a dynamic neighbor has nothing more to it
 
   Rib& rib_of(AfiSafi family_id) { return family_id == kRouteTargetConstrain ? target_rib : rib; }
+  std::function<NeighborPolicies(const NeighborSettings&)> policies{};  // empty: none
+
+  [[nodiscard]] NeighborPolicies policies_of(const NeighborSettings& neighbor) const {
+    return policies ? policies(neighbor) : NeighborPolicies{};
+  }
 };
 
 // Tells neighbors apart: a link-local address may be that of another one on each interface.
@@ -64,8 +69,10 @@ class Neighbor : public std::enable_shared_from_this<Neighbor> {
   void accept(tcp::socket socket);
   // Fills the socket's queue from the RIB.
   void refill();
-  // What needs no new session: description, group, limit.
+  // What needs no new session: description, group, limit, policies.
   void adopt(const NeighborSettings& settings);
+  // Asks for the policies again; what is in the RIB is judged by them.
+  void apply_policies();
   void set_restarting(bool restarting) { session_.set_restarting(restarting); }
 
   PeerId peer() const { return peer_; }

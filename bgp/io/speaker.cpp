@@ -99,6 +99,9 @@ bool same_session(const NeighborSettings& a, const NeighborSettings& b) {
   like_b.max_prefixes_warn_only = b.max_prefixes_warn_only;
   like_b.max_prefixes_idle = b.max_prefixes_idle;
   like_b.shutdown_message = b.shutdown_message;
+  like_b.accept_policy = b.accept_policy;
+  like_b.send_policy = b.send_policy;
+  like_b.binding_guard = b.binding_guard;
   return like_b == b;
 }
 
@@ -677,6 +680,11 @@ void Speaker::on_changes(std::function<void(const std::vector<RibChange>&)> hand
 
 void Speaker::on_converged(std::function<void()> handler) {
   impl_->converged_handler = std::move(handler);
+}
+
+void Speaker::set_policies(std::function<NeighborPolicies(const NeighborSettings&)> provider) {
+  impl_->core.policies = std::move(provider);
+  for (const auto& [address, neighbor] : impl_->neighbors) neighbor->apply_policies();
 }
 
 std::vector<NeighborView> Speaker::neighbors() const {
