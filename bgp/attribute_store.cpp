@@ -27,7 +27,7 @@ enum Present : uint16_t {
 };
 
 constexpr uint32_t kNoExportCommunity = 0xffffff01, kNoAdvertiseCommunity = 0xffffff02,
-                   kNoExportSubconfedCommunity = 0xffffff03;
+                   kNoExportSubconfedCommunity = 0xffffff03, kNoLlgrCommunity = 0xffff0007;
 
 // Octets in host order: a record never leaves the process.
 class Packer {
@@ -116,6 +116,8 @@ uint8_t flags_of(const Attributes& a, const AttributeStore::Identity& identity) 
   set(has_community(kNoExportCommunity) || has_community(kNoExportSubconfedCommunity),
       AttributeDigest::kNoExport);
   set(has_community(kNoAdvertiseCommunity), AttributeDigest::kNoAdvertise);
+  set(has_community(kLlgrStaleCommunity), AttributeDigest::kLlgrStale);
+  set(has_community(kNoLlgrCommunity), AttributeDigest::kNoLlgr);
   return flags;
 }
 

@@ -23,6 +23,8 @@ struct AttributeDigest {
     kOwnCluster = 4,     // our cluster id in CLUSTER_LIST
     kNoExport = 8,       // RFC 1997: NO_EXPORT or NO_EXPORT_SUBCONFED
     kNoAdvertise = 16,   // RFC 1997: NO_ADVERTISE
+    kLlgrStale = 32,     // RFC 9494: LLGR_STALE
+    kNoLlgr = 64,        // RFC 9494: NO_LLGR
   };
   uint32_t references = 0;
   uint32_t hash = 0;

@@ -60,6 +60,9 @@ struct Attributes {
   auto operator<=>(const Attributes&) const = default;
 };
 
+// RFC 9494: with it a route is the last choice, and goes to no peer without the capability.
+inline constexpr uint32_t kLlgrStaleCommunity = 0xffff0006;
+
 // Interned or not: a path points to its attributes and never changes them.
 using AttributesPtr = std::shared_ptr<const Attributes>;
 

@@ -49,6 +49,9 @@ bool keep_lowest_med(std::span<Candidate> candidates) {
 
 BestPathReason decide(std::span<Candidate> all) {
   using enum BestPathReason;
+  // 0. Whatever is not long-lived stale (RFC 9494 section 4.3).
+  if (keep_lowest(all, LongLivedStale, [](const Candidate& c) { return c.long_lived_stale; }))
+    return LongLivedStale;
   // 1. What we announce ourselves.
   if (keep_lowest(all, LocalRoute, [](const Candidate& c) { return !c.local; })) return LocalRoute;
   // 2. The highest LOCAL_PREF.
@@ -92,6 +95,7 @@ std::size_t select_best(std::span<Candidate> candidates) {
 const char* to_string(BestPathReason reason) {
   switch (reason) {
     case BestPathReason::OnlyPath: return "only path";
+    case BestPathReason::LongLivedStale: return "long-lived stale";
     case BestPathReason::LocalRoute: return "local route";
     case BestPathReason::LocalPref: return "local preference";
     case BestPathReason::AsPathLength: return "AS path length";
@@ -102,6 +106,15 @@ const char* to_string(BestPathReason reason) {
     case BestPathReason::RouterId: return "router id";
     case BestPathReason::ClusterListLength: return "cluster list length";
     case BestPathReason::PeerAddress: return "peer address";
+  }
+  return "unknown";
+}
+
+const char* to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::Accept: return "accept";
+    case Verdict::Flag: return "flag";
+    case Verdict::Reject: return "reject";
   }
   return "unknown";
 }

@@ -15,6 +15,7 @@ struct Candidate {
   bool local = false;
   bool external = false;
   bool stale = false;
+  bool long_lived_stale = false;  // has LLGR_STALE
   uint32_t local_pref = 100;
   uint32_t as_path_length = 0;
   Origin origin = Origin::Igp;

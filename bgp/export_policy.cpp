@@ -58,8 +58,13 @@ SourceKind source_kind(const PeerTraits& traits) {
 }
 
 GroupKey group_key(const PeerTraits& traits) {
-  GroupKey key{traits.internal, traits.role, traits.four_octet_as, traits.max_message,
-               traits.strip_extended_communities};
+  GroupKey key{traits.internal,
+               traits.role,
+               traits.four_octet_as,
+               traits.max_message,
+               traits.strip_extended_communities,
+               traits.long_lived,
+               traits.send};
   // A role that does not belong to the kind of session means nothing.
   const NeighborRole belongs =
       traits.internal ? NeighborRole::ReflectorClient : NeighborRole::RouteServerClient;
@@ -70,6 +75,7 @@ GroupKey group_key(const PeerTraits& traits) {
 }
 
 bool may_export(const GroupKey& group, SourceKind source, uint8_t flags) {
+  if ((flags & AttributeDigest::kLlgrStale) != 0 && !group.long_lived) return false;
   // A route server hands communities through to its clients and does not act on them (RFC 7947
   // section 2.2.4).
   if (group.role != NeighborRole::RouteServerClient) {

@@ -25,6 +25,8 @@ struct GroupKey {
   bool four_octet_as = true;
   std::size_t max_message = 4096;
   std::vector<std::pair<uint8_t, uint8_t>> strip;  // extended communities; sorted, unique
+  bool long_lived = false;                         // may get LLGR_STALE routes, RFC 9494
+  RoutePolicyPtr send;                             // the same object, not just equal rules
   bool operator==(const GroupKey&) const = default;
 };
 

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "bgp/advertised.h"
 #include "bgp/best_path.h"
 #include "bgp/rib_state.h"
 
@@ -22,6 +23,11 @@ struct Rib::Impl : RibState {
     PathRef best = kNoPath;
     SourceKind source = SourceKind::Local;
     uint8_t flags = 0;
+    PeerId peer = kLocalPeer;
+  };
+  struct Changed {
+    RouteIndex route = kNoRoute;
+    std::optional<PeerId> previous;  // whose path was the best; the peer may be gone since
   };
 
   explicit Impl(const Options& rib_options);
@@ -39,8 +45,14 @@ struct Rib::Impl : RibState {
   void withdraw(const Peer& peer, std::span<const uint8_t> key, uint32_t hash);
   void replace(Peer& peer, RouteIndex route, PathRef ref, const NlriItem& item, AttributeId id);
   void withdraw(PathRef ref);
-  void remove_stale(Peer& peer);
+  void remove_stale(Peer& peer, bool but_long_lived = false);
   void mark_stale(Peer& peer);
+  void make_long_lived(Peer& peer);
+  void judge(Peer& peer, Path& path);
+  void set_verdict(Peer& peer, Path& path, Rejected rejected, bool flagged);
+  void forget_marks(Peer& peer, Path& path);
+  void judge_all(Peer& peer);
+  void change_group(Peer& peer);
 
   AttributeId intern(const AttributesPtr& received);
   AttributesPtr share(AttributeId id);
@@ -59,7 +71,7 @@ struct Rib::Impl : RibState {
   std::vector<uint16_t> free_slots;
   std::vector<std::unique_ptr<UpdateGroup>> groups;
   std::vector<PeerId> announced;  // peers with `announced` set
-  std::vector<RouteIndex> changed;
+  std::vector<Changed> changed;
   bool held = false;
   std::size_t live_routes = 0, live_paths = 0;
 
@@ -185,6 +197,7 @@ Candidate Rib::Impl::candidate(const Path& path) const {
   c.local = peer.kind == SourceKind::Local;
   c.external = external;
   c.stale = path.stale;
+  c.long_lived_stale = (digest.flags & AttributeDigest::kLlgrStale) != 0;
   if (!external && digest.has_local_pref()) c.local_pref = digest.local_pref;
   c.as_path_length = digest.as_path_length;
   c.origin = digest.origin;
@@ -237,7 +250,8 @@ Rib::Impl::Before Rib::Impl::before(RouteIndex index) const {
   const PathRef best = table.best(index);
   if (best == kNoPath) return {};
   const Path& path = table.path(best);
-  return {best, peers[path.peer]->kind, attributes.digest(path.attributes).flags};
+  return {best, peers[path.peer]->kind, attributes.digest(path.attributes).flags,
+          peers[path.peer]->id};
 }
 
 // The best path of the route changed.
@@ -252,7 +266,7 @@ void Rib::Impl::publish(RouteIndex index, const Before& was) {
   Route& route = table.route(index);
   if (options.track_changes && !route.change_waits && (is.best != kNoPath || route.change_told)) {
     route.change_waits = true;
-    changed.push_back(index);
+    changed.push_back({index, was.best != kNoPath ? std::optional(was.peer) : std::nullopt});
   }
   unpin(index);
 }
@@ -306,7 +320,7 @@ void Rib::Impl::update(Peer& peer, const NlriItem& item, uint32_t hash, Attribut
   path.not_refreshed = false;
   if (!path.stale) return;
   const Before was = before(route);
-  path.stale = false;
+  path.stale = path.long_lived = false;
   --peer.stale;
   decide(route);
   if (table.best(route) != was.best) publish(route, was);
@@ -335,9 +349,7 @@ void Rib::Impl::replace(Peer& peer, RouteIndex index, PathRef ref, const NlriIte
   if (ref != kNoPath) {
     Path& old = table.path(ref);
     attributes.release(old.attributes);
-    if (old.stale) --peer.stale;
-    old.stale = false;
-    old.not_refreshed = false;
+    forget_marks(peer, old);
     if (now != ref) {
       unlink_from_peer(peer, old);
       unlink_from_route(ref);
@@ -347,7 +359,7 @@ void Rib::Impl::replace(Peer& peer, RouteIndex index, PathRef ref, const NlriIte
     }
   }
   path.attributes = id;
-  path.rejected = reject(peer, id);
+  judge(peer, path);
   decide(index);
   const PathRef best = table.best(index);
   if (was_best || best == now || best != was.best) {
@@ -382,14 +394,11 @@ void Rib::Impl::withdraw(PathRef ref) {
   unlink_from_peer(peer, path);
   --peer.received;
   --live_paths;
-  if (path.stale) --peer.stale;
+  forget_marks(peer, path);
   attributes.release(path.attributes);
-  path.stale = false;
-  path.not_refreshed = false;
   if (table.route(index).first == ref && path.next == kNoPath) {
     --live_routes;
     path.attributes = Arena::kNull;  // stays as tombstone, for as long as it is needed
-    path.rejected = Rejected::None;
     if (was.best != kNoPath)
       publish(index, was);
     else
@@ -403,10 +412,11 @@ void Rib::Impl::withdraw(PathRef ref) {
   if (table.best(index) != was.best) publish(index, was);
 }
 
-void Rib::Impl::remove_stale(Peer& peer) {
+void Rib::Impl::remove_stale(Peer& peer, bool but_long_lived) {
   for (PathRef ref = peer.paths; ref != kNoPath && peer.stale != 0;) {
     const PathRef next = table.path(ref).peer_next;
-    if (table.path(ref).stale) withdraw(ref);
+    const Path& path = table.path(ref);
+    if (path.stale && !(but_long_lived && path.long_lived)) withdraw(ref);
     ref = next;
   }
 }
@@ -414,6 +424,7 @@ void Rib::Impl::remove_stale(Peer& peer) {
 void Rib::Impl::mark_stale(Peer& peer) {
   for (PathRef ref = peer.paths; ref != kNoPath; ref = table.path(ref).peer_next) {
     Path& path = table.path(ref);
+    if (path.stale) continue;
     const Before was = before(path.route);
     path.stale = true;
     path.not_refreshed = false;
@@ -421,6 +432,82 @@ void Rib::Impl::mark_stale(Peer& peer) {
     decide(path.route);
     if (table.best(path.route) != was.best) publish(path.route, was);
   }
+}
+
+// RFC 9494 section 4.3.
+void Rib::Impl::make_long_lived(Peer& peer) {
+  for (PathRef ref = peer.paths; ref != kNoPath;) {
+    Path& path = table.path(ref);
+    const PathRef here = std::exchange(ref, path.peer_next);
+    if (!path.stale || path.long_lived) continue;
+    const uint8_t flags = attributes.digest(path.attributes).flags;
+    if ((flags & AttributeDigest::kNoLlgr) != 0) {
+      withdraw(here);
+      continue;
+    }
+    path.long_lived = true;
+    if ((flags & AttributeDigest::kLlgrStale) != 0) continue;  // the last choice already
+    const Before was = before(path.route);
+    Attributes marked = attributes.unpack(path.attributes);
+    marked.communities.push_back(kLlgrStaleCommunity);
+    attributes.release(std::exchange(path.attributes, attributes.intern(marked)));
+    judge(peer, path);
+    decide(path.route);
+    const PathRef best = table.best(path.route);
+    if (was.best == here || best != was.best) publish(path.route, was);
+  }
+}
+
+// --- Policy ---------------------------------------------------------------------------------
+
+void Rib::Impl::judge(Peer& peer, Path& path) {
+  Rejected rejected = reject(peer, path.attributes);
+  Verdict verdict = Verdict::Accept;
+  if (rejected == Rejected::None && peer.traits.accept != nullptr)
+    verdict = peer.traits.accept->judge(path.nlri(), *share(path.attributes));
+  if (verdict == Verdict::Reject) rejected = Rejected::Policy;
+  set_verdict(peer, path, rejected, verdict == Verdict::Flag);
+}
+
+void Rib::Impl::set_verdict(Peer& peer, Path& path, Rejected rejected, bool flagged) {
+  if (path.rejected != Rejected::None) --peer.rejected;
+  if (rejected != Rejected::None) ++peer.rejected;
+  if (path.flagged) --peer.flagged;
+  if (flagged) ++peer.flagged;
+  path.rejected = rejected;
+  path.flagged = flagged;
+}
+
+// The path goes, or makes place for a newer one: it counts as nothing any longer.
+void Rib::Impl::forget_marks(Peer& peer, Path& path) {
+  if (path.stale) --peer.stale;
+  path.stale = path.long_lived = path.not_refreshed = false;
+  set_verdict(peer, path, Rejected::None, false);
+}
+
+// The accept policy changed.
+void Rib::Impl::judge_all(Peer& peer) {
+  for (PathRef ref = peer.paths; ref != kNoPath; ref = table.path(ref).peer_next) {
+    Path& path = table.path(ref);
+    const Before was = before(path.route);
+    const Rejected rejected = path.rejected;
+    judge(peer, path);
+    if (path.rejected == rejected) continue;
+    decide(path.route);
+    if (table.best(path.route) != was.best) publish(path.route, was);
+  }
+}
+
+// The send policy changed: another group, which goes on with what the peer has.
+void Rib::Impl::change_group(Peer& peer) {
+  if (peer.group == nullptr) return;
+  UpdateGroup& from = *peer.group;
+  UpdateGroup& to = group_of(peer.traits);
+  if (&from == &to) return;
+  from.hand_over(peer.out, to);
+  peer.group = &to;
+  std::erase_if(groups, [](const auto& group) { return group->members().empty(); });
+  announce(peer);
 }
 
 // --- Rib ------------------------------------------------------------------------------------
@@ -442,7 +529,8 @@ void Rib::peer_up(PeerId id, const PeerTraits& traits) {
   }
   Peer& peer = impl_->make_peer(id);
   peer.up = true;
-  peer.traits = traits;
+  const RoutePolicyPtr judged_by = std::exchange(peer.traits, traits).accept;
+  if (judged_by != traits.accept) impl_->judge_all(peer);
   peer.kind = source_kind(traits);
   peer.group = &impl_->group_of(traits);
   peer.group->join(peer.out);
@@ -455,8 +543,9 @@ void Rib::peer_down(PeerId id, bool keep_stale) {
   if (peer->up) {
     peer->up = false;
     impl_->leave_group(*peer);
-    // What was still stale from the restart before goes (RFC 4724 section 4.2).
-    impl_->remove_stale(*peer);
+    // What was still stale from the restart before goes (RFC 4724 section 4.2), but for what is
+    // kept for long anyway.
+    impl_->remove_stale(*peer, keep_stale);
     if (keep_stale) impl_->mark_stale(*peer);
   }
   if (!keep_stale)
@@ -473,17 +562,6 @@ void Rib::flush_stale(PeerId id) {
   impl_->drop_peer_if_unused(*peer);
 }
 
-void Rib::set_send_filter(PeerId id, SendFilterPtr filter, bool hold) {
-  Peer* peer = impl_->find_peer(id);
-  if (peer == nullptr || peer->group == nullptr) return;
-  peer->out.filter = std::move(filter);
-  peer->out.on_hold = hold;
-  if (peer->out.started) peer->group->refresh(peer->out, false);
-  impl_->announce(*peer);
-}
-
-void Rib::long_lived_stale(PeerId) {}
-
 void Rib::refresh_begins(PeerId id) {
   const Peer* peer = impl_->find_peer(id);
   if (peer == nullptr || !peer->up) return;
@@ -499,6 +577,27 @@ void Rib::refresh_ends(PeerId id) {
     if (impl_->table.path(ref).not_refreshed) impl_->withdraw(ref);
     ref = next;
   }
+}
+
+void Rib::long_lived_stale(PeerId id) {
+  Peer* peer = impl_->find_peer(id);
+  if (peer == nullptr) return;
+  impl_->make_long_lived(*peer);
+  impl_->drop_peer_if_unused(*peer);
+}
+
+void Rib::set_policies(PeerId id, RoutePolicyPtr accept, RoutePolicyPtr send) {
+  Peer* peer = impl_->find_peer(id);
+  if (peer == nullptr || id == kLocalPeer) return;
+  if (std::exchange(peer->traits.accept, accept) != accept) impl_->judge_all(*peer);
+  if (std::exchange(peer->traits.send, send) != send) impl_->change_group(*peer);
+}
+
+void Rib::set_send_filter(PeerId id, SendFilterPtr filter, bool hold) {
+  Peer* peer = impl_->find_peer(id);
+  if (peer == nullptr || peer->group == nullptr) return;
+  peer->group->set_filter(peer->out, std::move(filter), hold);
+  impl_->announce(*peer);
 }
 
 void Rib::refresh(PeerId id, bool enhanced) {
@@ -541,7 +640,7 @@ void Rib::hold_advertisements(bool hold) {
 std::vector<RibChange> Rib::take_changes() {
   std::vector<RibChange> changes;
   changes.reserve(impl_->changed.size());
-  for (const RouteIndex index : std::exchange(impl_->changed, {})) {
+  for (const auto& [index, previous] : std::exchange(impl_->changed, {})) {
     Route& route = impl_->table.route(index);
     const PathRef best = impl_->table.best(index);
     const Path& path = impl_->table.path(best != kNoPath ? best : route.first);
@@ -549,6 +648,7 @@ std::vector<RibChange> Rib::take_changes() {
     if (best != kNoPath || known) {
       RibChange& change = changes.emplace_back();
       change.nlri.assign(path.nlri().begin(), path.nlri().end());
+      change.previous = previous;
       if (best != kNoPath) {
         change.attributes = impl_->share(path.attributes);
         change.peer = impl_->peers[path.peer]->id;
@@ -585,8 +685,18 @@ std::shared_ptr<const net::Bytes> Rib::pull(PeerId id) {
 PeerCounts Rib::counts(PeerId id) const {
   const Peer* peer = impl_->find_peer(id);
   if (peer == nullptr) return {};
-  return {peer->received, peer->stale, peer->out.held,
-          peer->group != nullptr ? peer->group->queued(peer->out) : 0};
+  return {peer->received, peer->stale,
+          peer->out.held, peer->group != nullptr ? peer->group->queued(peer->out) : 0,
+          peer->rejected, peer->flagged};
+}
+
+std::string Rib::explain(const PathView& path) const {
+  if (!path.flagged && path.rejected != Rejected::Policy)
+    return path.rejected == Rejected::None ? "" : to_string(path.rejected);
+  const Peer* peer = impl_->find_peer(path.peer);
+  if (peer == nullptr || peer->traits.accept == nullptr || path.attributes == nullptr)
+    return to_string(Rejected::Policy);
+  return peer->traits.accept->explain(path.nlri, *path.attributes);
 }
 
 std::size_t Rib::route_count() const { return impl_->live_routes; }
@@ -597,11 +707,19 @@ std::size_t Rib::memory_bytes() const {
 }
 
 void Rib::for_each_path(const std::function<bool(const PathView&)>& visit) const {
+  (void)for_each_path_from(0, impl_->table.end(), visit);
+}
+
+std::optional<uint32_t> Rib::for_each_path_from(uint32_t from, uint32_t count,
+                                                const std::function<bool(const PathView&)>& visit,
+                                                const Wanted& wanted) const {
   const RouteTable& table = impl_->table;
+  const RouteIndex end = from < table.end() ? from + std::min(count, table.end() - from) : from;
   AttributeId last = Arena::kNull;
   AttributesPtr attributes;
-  for (RouteIndex index = 0; index < table.end(); ++index) {
+  for (RouteIndex index = from; index < end; ++index) {
     if (!table.is_live(index)) continue;
+    if (wanted && !wanted(table.path(table.route(index).first).nlri())) continue;
     const PathRef best = table.best(index);
     for (PathRef ref = table.route(index).first; ref != kNoPath; ref = table.path(ref).next) {
       const Path& path = table.path(ref);
@@ -614,11 +732,36 @@ void Rib::for_each_path(const std::function<bool(const PathView&)>& visit) const
                   .attributes = attributes,
                   .best = ref == best,
                   .stale = path.stale,
+                  .long_lived = path.long_lived,
+                  .flagged = path.flagged,
                   .rejected = path.rejected,
                   .reason = path.reason}))
-        return;
+        return std::nullopt;
     }
   }
+  return end < table.end() ? std::optional(end) : std::nullopt;
+}
+
+std::optional<uint32_t> Rib::for_each_advertised_from(
+    PeerId id, uint32_t from, uint32_t count,
+    const std::function<void(std::span<const uint8_t>, const Attributes&)>& visit) const {
+  const Peer* peer = impl_->find_peer(id);
+  if (peer == nullptr || peer->group == nullptr) return std::nullopt;
+  return walk_advertised(*impl_, *peer, from, count, visit);
+}
+
+std::optional<Rejected> Rib::standing(PeerId id, std::span<const uint8_t> key) const {
+  const Peer* peer = impl_->find_peer(id);
+  if (peer == nullptr) return std::nullopt;
+  const RouteIndex route = impl_->table.find(key, impl_->table.hash(key));
+  if (route == kNoRoute) return std::nullopt;
+  const PathRef path = impl_->path_of(route, *peer);
+  return path == kNoPath ? std::nullopt : std::optional(impl_->table.path(path).rejected);
+}
+
+const PeerTraits* Rib::traits(PeerId id) const {
+  const Peer* peer = impl_->find_peer(id);
+  return peer == nullptr ? nullptr : &peer->traits;
 }
 
 }  // namespace bgp

@@ -50,6 +50,7 @@ struct PeerTraits {
 // Which step decided, RFC 4271 section 9.1.2.2 and RFC 4456 section 9; one for each losing path.
 enum class BestPathReason : uint8_t {
   OnlyPath,
+  LongLivedStale,  // RFC 9494 section 4.3
   LocalRoute,
   LocalPref,
   AsPathLength,
@@ -84,6 +85,8 @@ struct RibChange {
   net::Bytes nlri;  // of the new best path, or of the last one when withdrawn
   AttributesPtr attributes;
   PeerId peer = kLocalPeer;  // where the new best path came from
+  std::optional<PeerId> previous =
+      std::nullopt;  // where the one before came from, if there was one
 };
 
 struct PeerCounts {
@@ -124,9 +127,11 @@ class Rib {
   // The restart timer ran out, or the peer came back without its forwarding state.
   void flush_stale(PeerId peer);
   // The restart time is over, but LLGR was negotiated (RFC 9494 section 4.3): stale paths with
-  // NO_LLGR go, the others get LLGR_STALE and are the last choice; until flush_stale().
+  // NO_LLGR go, the others get LLGR_STALE and are the last choice; until flush_stale(). They
+  // outlive further losses of the session (peer_down() with keep_stale).
   void long_lived_stale(PeerId peer);
-  // New rules for a peer that is up; all that it announced and is sent is judged anew.
+  // New rules for a peer; all that it announced and is sent is judged anew. The same ones again
+  // cost nothing. For a peer that is not up, what was kept of it is judged.
   void set_policies(PeerId peer, RoutePolicyPtr accept, RoutePolicyPtr send);
   // Routes that the filter does not want are not sent, and withdrawn if they were. Null: all. While
   // `hold`, nothing is sent at all (RFC 4684 section 6: until the peer's RT-constrain End-of-RIB).
@@ -156,12 +161,32 @@ class Rib {
   [[nodiscard]] std::shared_ptr<const net::Bytes> pull(PeerId peer);
 
   [[nodiscard]] PeerCounts counts(PeerId peer) const;
+  // Why the path is rejected or flagged, in words; empty when it is neither.
+  [[nodiscard]] std::string explain(const PathView& path) const;
   [[nodiscard]] std::size_t route_count() const;  // keys
   [[nodiscard]] std::size_t path_count() const;
   // Octets taken for routes, paths and attributes, without the indexes over them.
   [[nodiscard]] std::size_t memory_bytes() const;
   // Every path of every key, paths of one key together, best first. Stops when visit returns false.
   void for_each_path(const std::function<bool(const PathView&)>& visit) const;
+  // The same in parts, for readers that must hold nobody up: `count` places of the table from
+  // number `from` on, which is 0 at first. Only routes whose (first) NLRI is `wanted` are unpacked;
+  // null: all. Returns where to go on, or nothing at the end or when visit returned false. A route
+  // that is there all the time is seen exactly once, whatever else changes between the parts.
+  using Wanted = std::function<bool(std::span<const uint8_t> nlri)>;
+  [[nodiscard]] std::optional<uint32_t> for_each_path_from(
+      uint32_t from, uint32_t count, const std::function<bool(const PathView&)>& visit,
+      const Wanted& wanted = nullptr) const;
+  // In parts too: the routes that a peer has from us, with the attributes that it was sent (or will
+  // be at once, if the route has just changed).
+  [[nodiscard]] std::optional<uint32_t> for_each_advertised_from(
+      PeerId peer, uint32_t from, uint32_t count,
+      const std::function<void(std::span<const uint8_t> nlri, const Attributes& attributes)>& visit)
+      const;
+  // Whether the peer's path of a key is usable; nothing when it has none.
+  [[nodiscard]] std::optional<Rejected> standing(PeerId peer, std::span<const uint8_t> key) const;
+  // Of a peer that is up or has paths; else null. Valid until the next call of another function.
+  [[nodiscard]] const PeerTraits* traits(PeerId peer) const;
 
  private:
   struct Impl;

@@ -24,6 +24,8 @@ struct Peer {
   PathRef paths = kNoPath;  // Adj-RIB-In
   uint64_t received = 0;
   uint64_t stale = 0;
+  uint64_t rejected = 0;
+  uint64_t flagged = 0;
   UpdateGroup* group = nullptr;  // while up
   Subscriber out;
 };

@@ -31,6 +31,8 @@ struct Path {
   Rejected rejected = Rejected::None;
   bool stale : 1 = false;
   bool not_refreshed : 1 = false;  // since the peer's BoRR
+  bool long_lived : 1 = false;     // stale beyond the restart time, RFC 9494
+  bool flagged : 1 = false;        // Verdict::Flag
 
   bool is_tombstone() const { return attributes == Arena::kNull; }
   std::span<const uint8_t> nlri() const {

@@ -769,6 +769,51 @@ const Open* Session::peer_open() const {
   return c->peer ? &*c->peer : nullptr;
 }
 
+const char* Session::name(ConnectionTimer timer) {
+  switch (timer) {
+    case ConnectionTimer::Hold: return "hold";
+    case ConnectionTimer::Keepalive: return "keepalive";
+    case ConnectionTimer::SendHold: return "send-hold";
+    case ConnectionTimer::DelayOpen: return "delay-open";
+  }
+  return "unknown";
+}
+
+const char* Session::name(SessionTimer timer) {
+  switch (timer) {
+    case SessionTimer::ConnectRetry: return "connect-retry";
+    case SessionTimer::IdleHold: return "idle-hold";
+    case SessionTimer::Restart: return "restart";
+  }
+  return "unknown";
+}
+
+const char* Session::name(FamilyTimer timer) {
+  switch (timer) {
+    case FamilyTimer::StaleEnd: return "stale-end";
+    case FamilyTimer::LongLived: return "long-lived";
+    case FamilyTimer::Told: return "end-of-rib";
+    case FamilyTimer::Refresh: return "refresh";
+  }
+  return "unknown";
+}
+
+std::vector<Session::RunningTimer> Session::running_timers() const {
+  std::vector<RunningTimer> running;
+  const Connection& c = *furthest();
+  for (std::size_t i = 0; i < c.timers.size(); ++i)
+    if (c.timers[i] != net::kNever)
+      running.push_back({name(static_cast<ConnectionTimer>(i)), c.timers[i]});
+  for (std::size_t i = 0; i < timers_.size(); ++i)
+    if (timers_[i] != net::kNever)
+      running.push_back({name(static_cast<SessionTimer>(i)), timers_[i]});
+  for (const FamilyState& f : families_)
+    for (std::size_t i = 0; i < f.timers.size(); ++i)
+      if (f.timers[i] != net::kNever)
+        running.push_back({name(static_cast<FamilyTimer>(i)), f.timers[i]});
+  return running;
+}
+
 std::chrono::seconds Session::hold_time() const { return furthest()->hold_time; }
 
 bool Session::graceful_restart_negotiated() const {

@@ -172,6 +172,14 @@ class Session {
   // Of the session that is up, or that is being negotiated.
   [[nodiscard]] const Open* peer_open() const;
   [[nodiscard]] std::chrono::seconds hold_time() const;
+  // Timers that run, with when they are due; those of the connection that is furthest, of the
+  // neighbor, and of its families: "hold", "keepalive", "send-hold", "delay-open", "connect-retry",
+  // ...
+  struct RunningTimer {
+    const char* name = "";
+    net::TimePoint due = net::kNever;
+  };
+  [[nodiscard]] std::vector<RunningTimer> running_timers() const;
   [[nodiscard]] bool stale_kept() const;       // of any family
   [[nodiscard]] bool long_lived_kept() const;  // ... beyond the restart time
   [[nodiscard]] bool graceful_restart_negotiated() const;
@@ -285,6 +293,9 @@ class Session {
   const LongLivedRestart::Entry* long_lived_entry(const Open& open, AfiSafi family) const;
   bool any_live() const;
   const Connection* furthest() const;
+  static const char* name(ConnectionTimer timer);
+  static const char* name(SessionTimer timer);
+  static const char* name(FamilyTimer timer);
   net::Duration jittered(std::chrono::seconds interval);
 
   SessionSettings settings_;

@@ -82,6 +82,38 @@ struct DynamicNeighbors {
   bool operator==(const DynamicNeighbors&) const = default;
 };
 
+// A collector that is told what we receive, select and send: BMP, RFC 7854.
+struct BmpSettings {
+  enum Table : uint8_t {
+    InPre = 1,    // Adj-RIB-In as received
+    InPost = 2,   // ... what of it may be selected
+    Loc = 4,      // Loc-RIB, RFC 9069
+    OutPost = 8,  // Adj-RIB-Out as sent, RFC 8671
+  };
+  net::IpAddress address;
+  uint16_t port = 0;
+  std::string description;
+  std::optional<net::IpAddress> local_address;
+  uint8_t tables = InPre | Loc;
+  std::chrono::seconds reconnect{60};   // the longest pause before the next attempt
+  std::chrono::seconds statistics{60};  // between statistics reports; 0: none
+  uint64_t queue_limit = 64u << 20;     // octets that wait for it; above, the connection is dropped
+  bool operator==(const BmpSettings&) const = default;
+};
+
+inline constexpr std::pair<const char*, BmpSettings::Table> kBmpTables[] = {
+    {"in-pre", BmpSettings::InPre},
+    {"in-post", BmpSettings::InPost},
+    {"loc", BmpSettings::Loc},
+    {"out-post", BmpSettings::OutPost}};
+
+// Dumps of the table to files: MRT, RFC 6396.
+struct MrtSettings {
+  std::string file;  // with the conversions of strftime()
+  std::chrono::seconds interval{3600};
+  bool operator==(const MrtSettings&) const = default;
+};
+
 struct ListenSettings {
   net::IpAddress address;
   uint16_t port = 179;
@@ -100,6 +132,8 @@ struct Settings {
   std::chrono::seconds selection_deferral{10};
   std::vector<NeighborSettings> neighbors;
   std::vector<DynamicNeighbors> dynamic_neighbors;
+  std::vector<BmpSettings> bmp;
+  std::optional<MrtSettings> mrt;
   bool operator==(const Settings&) const = default;
 };
 

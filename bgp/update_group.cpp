@@ -34,7 +34,7 @@ UpdateGroup::~UpdateGroup() = default;
 
 void UpdateGroup::join(Subscriber& subscriber) {
   members_.push_back(&subscriber);
-  subscriber.walk = Subscriber::Walk::Initial;
+  if (!subscriber.started) subscriber.walk = Subscriber::Walk::Initial;
 }
 
 void UpdateGroup::leave(Subscriber& subscriber) {
@@ -53,6 +53,58 @@ void UpdateGroup::refresh(Subscriber& subscriber, bool enhanced) {
   if (!subscriber.started && !enhanced) return;
   if (subscriber.request != Subscriber::Request::Enhanced)
     subscriber.request = enhanced ? Subscriber::Request::Enhanced : Subscriber::Request::Plain;
+}
+
+void UpdateGroup::set_filter(Subscriber& subscriber, SendFilterPtr filter, bool hold) {
+  subscriber.filter_hold = hold;
+  if (std::exchange(subscriber.filter, std::move(filter)) == subscriber.filter) return;
+  if (!subscriber.started) return;  // the first walk heeds it
+  if (subscriber.batch && !subscriber.batch->filterable) {
+    // Made when nobody had a filter: once more, from where it began.
+    subscriber.batch.reset();
+    subscriber.next_message = 0;
+  }
+  start_resync(subscriber);
+}
+
+// As soon as no other walk is under way; a first walk becomes one of this kind.
+void UpdateGroup::start_resync(Subscriber& subscriber) {
+  subscriber.resync = true;
+  if (subscriber.walk == Subscriber::Walk::Initial) subscriber.owes_end_of_rib = true;
+  if (subscriber.walk == Subscriber::Walk::Refresh) return;
+  if (subscriber.batch && subscriber.batch->of_table) {
+    subscriber.batch.reset();
+    subscriber.next_message = 0;
+  }
+  subscriber.walk = Subscriber::Walk::None;
+}
+
+void UpdateGroup::hand_over(Subscriber& subscriber, UpdateGroup& to) {
+  // What the peer has and was to be told about is put into the other group's log, because there
+  // nothing else keeps it; what it lacks the walk finds.
+  std::vector<RouteIndex> pending;
+  if (subscriber.started) {
+    for (LogPosition at = subscriber.cursor; at < log_end(); ++at)
+      if (const RouteIndex route = logged(at); route != kNoRoute && holds(subscriber, route))
+        pending.push_back(route);
+  }
+  Subscriber moved = subscriber;
+  moved.batch.reset();
+  moved.next_message = 0;
+  if (moved.started) {
+    moved.cursor = moved.examined = to.log_end();
+    if (moved.walk == Subscriber::Walk::Refresh) moved.walk_next = 0;
+    to.start_resync(moved);
+    ++to.started_;
+  }
+  to.members_.push_back(&subscriber);
+  for (const RouteIndex route : pending) state_.pin(route);
+  leave(subscriber);
+  subscriber = std::move(moved);
+  for (const RouteIndex route : pending) {
+    to.push(route);
+    state_.unpin(route);
+  }
 }
 
 // --- The log --------------------------------------------------------------------------------
@@ -170,6 +222,23 @@ PathRef UpdateGroup::wanted(RouteIndex route) const {
   return may ? best : kNoPath;
 }
 
+bool UpdateGroup::Judge::passes(PathRef ref) {
+  const RoutePolicy* policy = group_.key_.send.get();
+  if (policy == nullptr && filter_ == nullptr) return true;
+  const Path& path = group_.state_.table.path(ref);
+  if (path.attributes != last_) {
+    last_ = path.attributes;
+    attributes_ = group_.state_.attributes.unpack(last_);
+    wanted_ = filter_ == nullptr || filter_->wants(attributes_);
+  }
+  return wanted_ &&
+         (policy == nullptr || policy->judge(path.nlri(), attributes_) != Verdict::Reject);
+}
+
+bool UpdateGroup::filters() const {
+  return std::ranges::any_of(members_, [](const Subscriber* m) { return m->filter != nullptr; });
+}
+
 bool UpdateGroup::holds(const Subscriber& subscriber, RouteIndex route) {
   const std::size_t word = route / 64;
   return word < subscriber.holds.size() && (subscriber.holds[word] >> (route % 64) & 1) != 0;
@@ -216,7 +285,7 @@ bool UpdateGroup::concerns(const Subscriber& subscriber, const Batch& batch,
     return bits.word < subscriber.holds.size() ? subscriber.holds[bits.word] & bits.mask : 0;
   };
   const auto bits = bits_of(batch, message);
-  if (message.withdraws || message.source == subscriber.slot)
+  if (message.withdraws || !is_for(subscriber, message))
     return std::ranges::any_of(bits, [&](const Batch::Bits& b) { return held(b) != 0; });
   // In a first walk over the table, what the log has brought already need not come again.
   const bool again = !batch.of_table || subscriber.walk == Subscriber::Walk::Refresh;
@@ -227,6 +296,7 @@ bool UpdateGroup::concerns(const Subscriber& subscriber, const Batch& batch,
 // --- Sending --------------------------------------------------------------------------------
 
 MessagePtr UpdateGroup::pull(Subscriber& subscriber) {
+  if (subscriber.filter_hold) return nullptr;
   if (!subscriber.started) start(subscriber);
   for (;;) {
     if (subscriber.batch) {
@@ -236,6 +306,10 @@ MessagePtr UpdateGroup::pull(Subscriber& subscriber) {
       }
       finish_batch(subscriber);
       continue;
+    }
+    if (subscriber.resync && subscriber.walk == Subscriber::Walk::None) {
+      subscriber.resync = false;
+      start_walk(subscriber, Subscriber::Walk::Resync);
     }
     const bool log_waits = subscriber.cursor < log_end();
     if (!log_waits) subscriber.log_turn = false;
@@ -281,7 +355,8 @@ MessagePtr UpdateGroup::finish_walk(Subscriber& subscriber) {
   const bool walking = std::ranges::any_of(
       members_, [](const Subscriber* member) { return member->walk != Subscriber::Walk::None; });
   if (!walking) std::erase_if(shared_, [](const auto& batch) { return batch->of_table; });
-  if (walk == Subscriber::Walk::Initial)
+  if (walk == Subscriber::Walk::Initial ||
+      (walk == Subscriber::Walk::Resync && std::exchange(subscriber.owes_end_of_rib, false)))
     return std::make_shared<const net::Bytes>(encode_end_of_rib(state_.options.family));
   return std::exchange(subscriber.walk_enhanced, false) ? encode_refresh_mark(2) : nullptr;
 }
@@ -290,14 +365,14 @@ MessagePtr UpdateGroup::deliver(Subscriber& subscriber, const Batch::Message& me
   const Batch& batch = *subscriber.batch;
   if (!concerns(subscriber, batch, message)) return nullptr;
   const auto routes = std::span(batch.routes).subspan(message.first, message.last - message.first);
-  if (!message.withdraws && message.source == subscriber.slot)
-    return withdraw_own(subscriber, routes);
+  if (!message.withdraws && !is_for(subscriber, message)) return withdraw_held(subscriber, routes);
   set_holds(subscriber, bits_of(batch, message), !message.withdraws);
   return message.bytes;
 }
 
-// A peer's own routes became the best ones: what it has of them from us goes.
-MessagePtr UpdateGroup::withdraw_own(Subscriber& subscriber, std::span<const RouteIndex> routes) {
+// A peer's own routes became the best ones, or it does not want them any longer: what it has of
+// them from us goes.
+MessagePtr UpdateGroup::withdraw_held(Subscriber& subscriber, std::span<const RouteIndex> routes) {
   withdrawn_.clear();
   nlris_.clear();
   for (const RouteIndex route : routes) {
@@ -315,19 +390,24 @@ MessagePtr UpdateGroup::withdraw_own(Subscriber& subscriber, std::span<const Rou
 
 void UpdateGroup::take_table_batch(Subscriber& subscriber) {
   if (++subscriber.walk_batches % kWalkBatchesPerLogTurn == 0) subscriber.log_turn = true;
+  subscriber.next_message = 0;
+  subscriber.after = subscriber.cursor;
+  if (subscriber.walk == Subscriber::Walk::Resync) {
+    subscriber.batch = resync_batch(subscriber);
+    return;
+  }
   const auto usable = [&](const std::shared_ptr<Batch>& batch) {
-    return batch->of_table && batch->table_from == subscriber.walk_next &&
-           batch->log_to >= subscriber.cursor;
+    return batch->of_table && (batch->filterable || subscriber.filter == nullptr) &&
+           batch->table_from == subscriber.walk_next && batch->log_to >= subscriber.cursor;
   };
   const auto found = std::ranges::find_if(shared_, usable);
   subscriber.batch = found != shared_.end() ? *found : table_batch(subscriber.walk_next);
-  subscriber.next_message = 0;
-  subscriber.after = subscriber.cursor;
 }
 
 void UpdateGroup::take_log_batch(Subscriber& subscriber) {
   const auto usable = [&](const std::shared_ptr<Batch>& batch) {
-    return !batch->of_table && batch->log_from == subscriber.cursor;
+    return !batch->of_table && batch->log_from == subscriber.cursor &&
+           (batch->filterable || subscriber.filter == nullptr);
   };
   const auto found = std::ranges::find_if(shared_, usable);
   subscriber.batch = found != shared_.end() ? *found : log_batch(subscriber.cursor);
@@ -343,7 +423,9 @@ void UpdateGroup::finish_batch(Subscriber& subscriber) {
 }
 
 bool UpdateGroup::has_work(Subscriber& subscriber) {
+  if (subscriber.filter_hold) return false;
   if (!subscriber.started || subscriber.walk == Subscriber::Walk::Initial) return true;
+  if (subscriber.resync || subscriber.walk == Subscriber::Walk::Resync) return true;
   if (subscriber.request != Subscriber::Request::None || subscriber.walk_enhanced) return true;
   if (subscriber.batch) {
     const auto& messages = subscriber.batch->messages;
@@ -378,7 +460,7 @@ uint64_t UpdateGroup::queued(const Subscriber& subscriber) const {
     for (std::size_t i = subscriber.next_message; i < batch.messages.size(); ++i) {
       const Batch::Message& message = batch.messages[i];
       if (!concerns(subscriber, batch, message)) continue;
-      const bool all = !message.withdraws && message.source != subscriber.slot;
+      const bool all = !message.withdraws && is_for(subscriber, message);
       for (uint32_t r = message.first; r < message.last; ++r)
         if ((all || holds(subscriber, batch.routes[r])) && !logged_from(batch.routes[r], from))
           ++count;
@@ -409,12 +491,13 @@ std::shared_ptr<Batch> UpdateGroup::log_batch(LogPosition from) {
     if (member->started && member->cursor > from) limit = std::min(limit, member->cursor);
   announced_.clear();
   withdrawn_.clear();
+  Judge judge(*this, nullptr);
   LogPosition at = from;
   for (; at < limit && announced_.size() + withdrawn_.size() < window_; ++at) {
     const RouteIndex route = logged(at);
     if (route == kNoRoute) continue;
     const PathRef ref = wanted(route);
-    if (ref == kNoPath) {
+    if (ref == kNoPath || !judge.passes(ref)) {
       withdrawn_.push_back(route);
     } else {
       add_item(route, ref);
@@ -431,11 +514,12 @@ std::shared_ptr<Batch> UpdateGroup::log_batch(LogPosition from) {
 std::shared_ptr<Batch> UpdateGroup::table_batch(RouteIndex from) {
   announced_.clear();
   withdrawn_.clear();
+  Judge judge(*this, nullptr);
   const RouteIndex end = state_.table.end();
   RouteIndex at = from;
   for (; at < end && announced_.size() < window_ && at - from < 8 * window_; ++at) {
     const PathRef ref = wanted(at);
-    if (ref == kNoPath) continue;
+    if (ref == kNoPath || !judge.passes(ref)) continue;
     add_item(at, ref);
   }
   auto batch = std::make_shared<Batch>();
@@ -445,6 +529,36 @@ std::shared_ptr<Batch> UpdateGroup::table_batch(RouteIndex from) {
   batch->log_from = batch->log_to = log_end();
   encode(*batch, announced_, withdrawn_);
   share(batch);
+  return batch;
+}
+
+// For one peer only: routes that it lacks, and withdrawals of what it has too much. Routes without
+// a best path are in the log.
+std::shared_ptr<Batch> UpdateGroup::resync_batch(const Subscriber& subscriber) {
+  announced_.clear();
+  withdrawn_.clear();
+  Judge judge(*this, subscriber.filter.get());
+  const RouteIndex end = std::min(state_.table.end(), subscriber.walk_end);
+  RouteIndex at = subscriber.walk_next;
+  for (; at < end && announced_.size() + withdrawn_.size() < window_; ++at) {
+    if (state_.table.best(at) == kNoPath) continue;
+    const PathRef ref = wanted(at);
+    const bool wants =
+        ref != kNoPath && state_.table.path(ref).peer != subscriber.slot && judge.passes(ref);
+    if (wants == holds(subscriber, at)) continue;
+    if (!wants) {
+      withdrawn_.push_back(at);
+      continue;
+    }
+    const Path& path = state_.table.path(ref);
+    announced_.push_back({uint64_t{path.attributes} << 16 | path.peer, at});
+  }
+  auto batch = std::make_shared<Batch>();
+  batch->of_table = true;
+  batch->table_from = subscriber.walk_next;
+  batch->table_to = at < end ? at : kNoRoute;
+  batch->log_from = batch->log_to = log_end();
+  encode(*batch, announced_, withdrawn_);
   return batch;
 }
 
@@ -510,6 +624,7 @@ void UpdateGroup::encode(Batch& batch, std::vector<Item>& announced,
                          std::vector<RouteIndex>& withdrawn) {
   group_by_bucket(announced);
   batch.routes.reserve(announced.size() + withdrawn.size());
+  batch.filterable = filters();
   for (std::size_t from = 0; from < announced.size();) {
     std::size_t to = from;
     while (to < announced.size() && announced[to].bucket == announced[from].bucket) ++to;
@@ -549,8 +664,11 @@ std::size_t UpdateGroup::encode_bucket(Batch& batch, std::span<const Item> items
   const RouteTable& table = state_.table;
   const Path& first = table.path(items[0].path);
   const Peer& source = *state_.peers[first.peer];
+  Attributes stored = state_.attributes.unpack(first.attributes);
+  const auto for_filters =
+      batch.filterable ? std::make_shared<const Attributes>(stored) : AttributesPtr();
   const Attributes attributes =
-      exported(state_.attributes.unpack(first.attributes), key_,
+      exported(std::move(stored), key_,
                {source.kind, source.traits.router_id, state_.options.local_as.value,
                 state_.options.cluster_id});
   const net::Bytes encoded = encode_attributes(attributes, {.four_octet_as = key_.four_octet_as});
@@ -564,6 +682,7 @@ std::size_t UpdateGroup::encode_bucket(Batch& batch, std::span<const Item> items
     const std::size_t begin = batch.routes.size();
     for (const Item& item : items.subspan(done, packed.taken)) batch.routes.push_back(item.route);
     add_message(batch, std::move(packed.message), begin, false, source.slot);
+    batch.messages.back().attributes = for_filters;
     done += packed.taken;
   }
   return done;

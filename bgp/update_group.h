@@ -14,6 +14,10 @@
 // place in the log is the end at the time it began, so what changes during the walk follows after.
 //
 // Peers never get back what they sent: a message holds routes of one source only, which skips it.
+//
+// A send policy is the group's: what it rejects is treated as not there. A filter (RFC 4684) is the
+// peer's: it is asked for each message, which has one attribute set. When either changes, the peer
+// walks over the table with batches of its own, for what it lacks and what it has too much.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -39,7 +43,8 @@ struct Batch {
     uint32_t first = 0, last = 0;  // its routes, in `routes`
     uint32_t first_bits = 0, last_bits = 0;  // the same, in `bits`
     bool withdraws = false;
-    uint16_t source = 0;  // slot of the peer that announced them
+    uint16_t source = 0;       // slot of the peer that announced them
+    AttributesPtr attributes;  // for filters; null without one in the group, or when withdrawn
   };
   // Routes as bits of one word of Subscriber::holds: those of a message mostly are neighbors.
   struct Bits {
@@ -50,13 +55,14 @@ struct Batch {
   std::vector<RouteIndex> routes;
   std::vector<Bits> bits;
   bool of_table = false;
+  bool filterable = false;               // its messages have their attributes
   LogPosition log_from = 0, log_to = 0;  // the stretch; of_table: the log's end when made
   RouteIndex table_from = 0, table_to = 0;
 };
 
 // What a group knows of one peer.
 struct Subscriber {
-  enum class Walk : uint8_t { None, Initial, Refresh };
+  enum class Walk : uint8_t { None, Initial, Refresh, Resync };
   enum class Request : uint8_t { None, Plain, Enhanced };
 
   uint16_t slot = 0;
@@ -73,12 +79,13 @@ struct Subscriber {
   uint32_t walk_batches = 0;
   RouteIndex walk_next = 0, walk_end = 0;
   Request request = Request::None;  // a route refresh to be done next
+  SendFilterPtr filter;             // null: wants all
+  bool filter_hold = false;         // nothing is sent
+  bool resync = false;              // a walk of that kind to be done next
+  bool owes_end_of_rib = false;     // a walk of that kind is the first one too
 
   std::vector<uint64_t> holds;  // one bit a route: the peer has it from us
   uint64_t held = 0;
-
-  SendFilterPtr filter;
-  bool on_hold = false;
 };
 
 class UpdateGroup {
@@ -93,6 +100,9 @@ class UpdateGroup {
   void join(Subscriber& subscriber);
   void leave(Subscriber& subscriber);
   void refresh(Subscriber& subscriber, bool enhanced);
+  void set_filter(Subscriber& subscriber, SendFilterPtr filter, bool hold);
+  // The peer goes on in another group, whose key differs in the send policy only.
+  void hand_over(Subscriber& subscriber, UpdateGroup& to);
 
   // The best path of a route changed in a way that may concern the group.
   void push(RouteIndex route);
@@ -104,6 +114,10 @@ class UpdateGroup {
   [[nodiscard]] bool has_work(Subscriber& subscriber);
   // Routes and withdrawals not yet pulled. Looks at all that is outstanding.
   [[nodiscard]] uint64_t queued(const Subscriber& subscriber) const;
+  // Whether the peer has the route from us.
+  [[nodiscard]] static bool has(const Subscriber& subscriber, RouteIndex route) {
+    return holds(subscriber, route);
+  }
   // Batches kept for others must not outlive a peer's slot.
   void forget_batches() { shared_.clear(); }
 
@@ -111,12 +125,31 @@ class UpdateGroup {
   [[nodiscard]] LogPosition log_end() const { return log_begin_ + log_.size(); }
   [[nodiscard]] RouteIndex logged(LogPosition position) const;  // kNoRoute: outdated
   [[nodiscard]] bool logged_from(RouteIndex route, LogPosition from) const;
-  // The path that the group is to have of a route, or kNoPath.
+  // The path that the group is to have of a route, or kNoPath; policy and filters are not asked.
   [[nodiscard]] PathRef wanted(RouteIndex route) const;
+  // For a run of routes: whether policy and filter let them pass. Attributes are unpacked once
+  // where they follow each other.
+  class Judge {
+   public:
+    Judge(const UpdateGroup& group, const SendFilter* filter) : group_(group), filter_(filter) {}
+    [[nodiscard]] bool passes(PathRef path);
+
+   private:
+    const UpdateGroup& group_;
+    const SendFilter* filter_;
+    AttributeId last_ = Arena::kNull;
+    Attributes attributes_;
+    bool wanted_ = true;
+  };
   [[nodiscard]] bool concerns(const Subscriber& subscriber, RouteIndex route) const;
-  [[nodiscard]] bool unwanted(const Subscriber& subscriber, RouteIndex route) const;
   [[nodiscard]] bool concerns(const Subscriber& subscriber, const Batch& batch,
                               const Batch::Message& message) const;
+  // Neither its own nor filtered out.
+  static bool is_for(const Subscriber& subscriber, const Batch::Message& message) {
+    return message.source != subscriber.slot &&
+           (subscriber.filter == nullptr || message.attributes == nullptr ||
+            subscriber.filter->wants(*message.attributes));
+  }
   static bool holds(const Subscriber& subscriber, RouteIndex route);
   static void set_holds(Subscriber& subscriber, RouteIndex route, bool value);
   static void set_holds(Subscriber& subscriber, std::span<const Batch::Bits> bits, bool value);
@@ -129,12 +162,16 @@ class UpdateGroup {
   void start_walk(Subscriber& subscriber, Subscriber::Walk walk);
   [[nodiscard]] MessagePtr finish_walk(Subscriber& subscriber);
   [[nodiscard]] MessagePtr deliver(Subscriber& subscriber, const Batch::Message& message);
-  [[nodiscard]] MessagePtr withdraw_own(Subscriber& subscriber, std::span<const RouteIndex> routes);
+  [[nodiscard]] MessagePtr withdraw_held(Subscriber& subscriber,
+                                         std::span<const RouteIndex> routes);
   void take_table_batch(Subscriber& subscriber);
   void take_log_batch(Subscriber& subscriber);
   void finish_batch(Subscriber& subscriber);
   [[nodiscard]] std::shared_ptr<Batch> log_batch(LogPosition from);
   [[nodiscard]] std::shared_ptr<Batch> table_batch(RouteIndex from);
+  [[nodiscard]] std::shared_ptr<Batch> resync_batch(const Subscriber& subscriber);
+  void start_resync(Subscriber& subscriber);
+  [[nodiscard]] bool filters() const;
   void share(const std::shared_ptr<Batch>& batch);
 
   struct Item {

@@ -4,19 +4,21 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <boost/asio/buffer.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/local/stream_protocol.hpp>
-#include <boost/asio/read.hpp>
-#include <boost/asio/write.hpp>
 #include <boost/json.hpp>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <expected>
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
+#include "cli/client.h"
 #include "cli/render.h"
+#include "cli/words.h"
 
 #ifndef PEERLAN_VERSION
 #define PEERLAN_VERSION "unknown"
@@ -24,68 +26,214 @@
 
 namespace {
 
-namespace asio = boost::asio;
 namespace json = boost::json;
 
 constexpr const char* kSocket = "/run/peerlan/peerland.sock";
 constexpr const char* kConfig = "/etc/peerlan/peerland.yaml";
 
-struct Answer {
-  int exit_code = 0;
-  json::object document;
-  std::string error;
+struct View {
+  const char* name;
+  const char* text;
+  std::vector<cli::FilterWord> filters;
+  const char* lone = nullptr;  // the filter that a single word means
 };
 
-// One request, one answer. exit_code 3: nobody listens there.
-Answer ask(const std::string& path, const json::object& request) {
-  asio::io_context io;
-  asio::local::stream_protocol::socket socket(io);
-  boost::system::error_code error;
-  socket.connect(asio::local::stream_protocol::endpoint(path), error);
-  if (error) return {3, {}, "no daemon at " + path + ": " + error.message()};
-  asio::write(socket, asio::buffer(json::serialize(request) + "\n"), error);
-  if (error) return {3, {}, path + ": " + error.message()};
-  std::string text;
-  asio::read(socket, asio::dynamic_buffer(text), error);
-  if (error != asio::error::eof) return {3, {}, path + ": " + error.message()};
-  const json::value value = json::parse(text, error);
-  if (error || !value.is_object()) return {3, {}, path + ": the answer is not JSON"};
-  if (const auto* what = value.as_object().if_contains("error"))
-    return {1, {}, what->is_string() ? std::string(what->as_string()) : json::serialize(*what)};
-  return {0, value.as_object(), ""};
+const std::vector<View>& views() {
+  static const std::vector<View> kViews{
+      {"summary", "the node at a glance", {{"domain"}, {"vni"}}},
+      {"neighbors",
+       "BGP neighbors; with the name of one, all about it",
+       {{"neighbor"}},
+       "neighbor"},
+      {"routes",
+       "EVPN routes with all paths",
+       {{"type"},
+        {"mac"},
+        {"ip"},
+        {"vni"},
+        {"rd"},
+        {"neighbor"},
+        {"rejected", true},
+        {"flagged", true},
+        {"best", true},
+        {"why", true},
+        {"limit"}}},
+      {"collectors", "BMP collectors and MRT dumps", {}},
+      {"macs", "MAC addresses and where they are", {{"mac"}, {"port"}, {"domain"}, {"vni"}}},
+      {"bindings",
+       "IP to MAC bindings of the proxy",
+       {{"ip"}, {"mac"}, {"port"}, {"domain"}, {"vni"}}},
+      {"ports", "member ports", {{"port"}, {"domain"}, {"vni"}}},
+      {"drops",
+       "frames dropped, by port, direction, class and reason",
+       {{"port"}, {"domain"}, {"vni"}}}};
+  return kViews;
 }
 
-int report(const Answer& answer) {
-  std::fprintf(stderr, "peerlan: %s\n", answer.error.c_str());
-  return answer.exit_code;
+const View& monitored() {
+  static const View kMonitor{"monitor",
+                             "watch sessions and best routes change",
+                             {{"type"}, {"mac"}, {"ip"}, {"vni"}, {"rd"}, {"neighbor"}}};
+  return kMonitor;
 }
 
-int command(const std::string& socket, const char* name) {
-  const Answer answer = ask(socket, {{"command", name}});
-  if (answer.exit_code != 0) return report(answer);
-  const auto* result = answer.document.if_contains("result");
+const char* help_of(std::string_view filter) {
+  static const std::map<std::string_view, const char*> kTexts{
+      {"type", "only this route type"},
+      {"mac", "only this MAC address"},
+      {"ip", "only this IP address"},
+      {"vni", "only this VNI"},
+      {"neighbor", "only this neighbor, by address or description"},
+      {"port", "only this port"},
+      {"domain", "only this broadcast domain"},
+      {"rd", "only this route distinguisher"},
+      {"rejected", "only paths that were rejected"},
+      {"flagged", "only paths that a policy flagged"},
+      {"best", "only paths that were selected"},
+      {"why", "say for each path why it was selected, lost or was rejected"},
+      {"limit", "at most so many paths; the others are counted"}};
+  return kTexts.at(filter);
+}
+
+int report(const cli::Failure& failure) {
+  std::fprintf(stderr, "peerlan: %s\n", failure.what.c_str());
+  return failure.exit_code;
+}
+
+void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+// A request that is answered with one document.
+std::expected<json::object, cli::Failure> ask(const std::string& socket,
+                                              const json::object& request) {
+  auto client = cli::Client::ask(socket, request);
+  if (!client) return std::unexpected(client.error());
+  return cli::read_rows(*client, [](const json::object&) {});
+}
+
+// ... that has a text.
+int command(const std::string& socket, const json::object& request) {
+  const auto answer = ask(socket, request);
+  if (!answer) return report(answer.error());
+  const auto* result = answer->if_contains("result");
   if (result != nullptr && result->is_string()) std::printf("%s\n", result->as_string().c_str());
-  return 0;
+  return cli::kDone;
 }
 
 // Without a daemon the data path is removed by the program that knows how: peerland --teardown.
 int teardown(const std::string& socket, const std::string& config) {
-  const Answer answer = ask(socket, {{"command", "teardown"}});
-  if (answer.exit_code == 0) {
-    const auto* result = answer.document.if_contains("result");
+  const auto answer = ask(socket, {{"command", "teardown"}});
+  if (answer) {
+    const auto* result = answer->if_contains("result");
     if (result != nullptr && result->is_string()) std::printf("%s\n", result->as_string().c_str());
-    return 0;
+    return cli::kDone;
   }
-  if (answer.exit_code != 3) return report(answer);
+  if (answer.error().exit_code != cli::kNoDaemon) return report(answer.error());
   std::error_code error;
   const auto beside =
       std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / "peerland";
   const std::string program =
       !error && std::filesystem::exists(beside) ? beside.string() : "peerland";
   ::execlp(program.c_str(), "peerland", "--teardown", config.c_str(), static_cast<char*>(nullptr));
-  std::fprintf(stderr, "peerlan: %s; and %s can't be run: %s\n", answer.error.c_str(),
+  std::fprintf(stderr, "peerlan: %s; and %s can't be run: %s\n", answer.error().what.c_str(),
                program.c_str(), std::strerror(errno));
-  return 3;
+  return cli::kNoDaemon;
+}
+
+// The daemon's document as it is, as it comes.
+int copy(cli::Client& client) {
+  bool first = true;
+  for (;;) {
+    const auto line = client.line();
+    if (!line) return report(line.error());
+    if (!*line) return cli::kDone;
+    if (std::exchange(first, false) && !(*line)->ends_with('['))
+      if (const auto document = cli::Client::document(**line); !document)
+        return report(document.error());
+    print(**line + "\n");
+    if (std::fflush(stdout) != 0) return cli::kDone;  // nobody reads any more
+  }
+}
+
+int show(const std::string& socket, const std::string& what, const json::object& arguments,
+         bool as_json) {
+  auto client =
+      cli::Client::ask(socket, {{"command", "show"}, {"what", what}, {"arguments", arguments}});
+  if (!client) return report(client.error());
+  if (as_json) return copy(*client);
+  cli::RowPrinter rows(what, arguments.contains("neighbor"), print);
+  const auto rest = cli::read_rows(*client, [&](json::object row) { rows.add(std::move(row)); });
+  if (!rest) return report(rest.error());
+  rows.finish(*rest);
+  return cli::kDone;
+}
+
+// Until interrupted, or the daemon ends.
+int monitor(const std::string& socket, const std::string& what, const json::object& arguments,
+            bool as_json) {
+  auto client =
+      cli::Client::ask(socket, {{"command", "monitor"}, {"what", what}, {"arguments", arguments}});
+  if (!client) return report(client.error());
+  for (;;) {
+    const auto line = client->line();
+    if (!line) return report(line.error());
+    if (!*line) return report({cli::kNoDaemon, "the daemon has ended"});
+    const auto event = cli::Client::document(**line);
+    if (!event) return report(event.error());
+    print(as_json ? **line + "\n" : cli::render_event(*event));
+    if (std::fflush(stdout) != 0) return cli::kDone;
+  }
+}
+
+// The daemon sends the octets; the file is ours, and has its name when it is whole.
+int dump_mrt(const std::string& socket, const std::string& file) {
+  auto client = cli::Client::ask(socket, {{"command", "dump-mrt"}});
+  if (!client) return report(client.error());
+  const bool to_stdout = file == "-";
+  const std::string temporary = file + ".tmp";
+  std::FILE* out = to_stdout ? stdout : std::fopen(temporary.c_str(), "wb");
+  const auto failed = [&](const cli::Failure& failure) {
+    if (!to_stdout && out != nullptr) {
+      std::fclose(out);
+      ::unlink(temporary.c_str());
+    }
+    return report(failure);
+  };
+  if (out == nullptr) return failed({cli::kRefused, temporary + ": " + std::strerror(errno)});
+  for (;;) {
+    const auto head = client->octets(4);
+    if (!head) return failed(head.error());
+    std::size_t size = 0;
+    for (const char c : *head) size = size << 8 | static_cast<unsigned char>(c);
+    if (size == 0) break;
+    const auto piece = client->octets(size);
+    if (!piece) return failed(piece.error());
+    if (std::fwrite(piece->data(), 1, size, out) != size)
+      return failed({cli::kRefused, file + ": " + std::strerror(errno)});
+  }
+  if (to_stdout) return cli::kDone;
+  const int closed = std::fclose(out);
+  out = nullptr;
+  if (closed != 0 || std::rename(temporary.c_str(), file.c_str()) != 0) {
+    const cli::Failure failure{cli::kRefused, file + ": " + std::strerror(errno)};
+    ::unlink(temporary.c_str());
+    return report(failure);
+  }
+  return cli::kDone;
+}
+
+// Options and words of the filters of a view.
+void add_filters(CLI::App& to, const View& view, std::map<std::string, std::string>& arguments,
+                 std::vector<std::string>& words) {
+  for (const cli::FilterWord& filter : view.filters) {
+    const std::string name = filter.name, option = "--" + name;
+    if (filter.flag)
+      to.add_flag_callback(option, [&arguments, name] { arguments[name] = "true"; }, help_of(name));
+    else
+      to.add_option_function<std::string>(
+          option, [&arguments, name](const std::string& value) { arguments[name] = value; },
+          help_of(name));
+  }
+  to.add_option("filters", words, "the same as words: type 2 vni 100");
 }
 
 }  // namespace
@@ -100,46 +248,47 @@ int main(int argc, char** argv) {
       ->capture_default_str()
       ->envname("PEERLAN_SOCKET");
 
-  auto* show = app.add_subcommand("show", "show what the daemon knows");
-  show->require_subcommand(1);
   bool as_json = false;
-  show->add_flag("--json", as_json, "the daemon's JSON document as it is");
-  const std::map<std::string, std::string> views{
-      {"summary", "the node at a glance"},
-      {"neighbors", "BGP neighbors"},
-      {"routes", "EVPN routes with all paths"},
-      {"macs", "MAC addresses and where they are"},
-      {"bindings", "IP to MAC bindings of the proxy"},
-      {"ports", "member ports"},
-      {"drops", "frames dropped, by port, direction, class and reason"}};
-  const std::map<std::string, std::string> filters{{"type", "route type"},
-                                                   {"mac", "MAC address"},
-                                                   {"ip", "IP address"},
-                                                   {"vni", "VNI"},
-                                                   {"neighbor", "neighbor address or name"},
-                                                   {"port", "port name"},
-                                                   {"domain", "broadcast domain"},
-                                                   {"rd", "route distinguisher"}};
-  const std::map<std::string, std::vector<const char*>> fitting{
-      {"summary", {"domain", "vni"}},
-      {"neighbors", {"neighbor"}},
-      {"routes", {"type", "mac", "ip", "vni", "rd", "neighbor"}},
-      {"macs", {"mac", "port", "domain", "vni"}},
-      {"bindings", {"ip", "mac", "port", "domain", "vni"}},
-      {"ports", {"port", "domain", "vni"}},
-      {"drops", {"port", "domain", "vni"}}};
   std::map<std::string, std::string> arguments;
-  std::string what;
-  for (const auto& [name, text] : views) {
-    auto* view = show->add_subcommand(name, text);
-    view->fallthrough();
-    for (const char* filter : fitting.at(name))
-      view->add_option_function<std::string>(
-          std::string("--") + filter,
-          [&arguments, filter](const std::string& value) { arguments[filter] = value; },
-          "only this " + filters.at(filter));
-    view->callback([&what, chosen = name] { what = chosen; });
+  std::vector<std::string> words;
+  const View* chosen = nullptr;
+  auto* shows = app.add_subcommand("show", "show what the daemon knows");
+  shows->require_subcommand(1);
+  shows->add_flag("--json", as_json, "the daemon's JSON document as it is");
+  for (const View& view : views()) {
+    auto* sub = shows->add_subcommand(view.name, view.text);
+    sub->fallthrough();
+    add_filters(*sub, view, arguments, words);
+    sub->callback([&chosen, &view] { chosen = &view; });
   }
+  auto* watch = app.add_subcommand(monitored().name, monitored().text);
+  watch->add_flag("--json", as_json, "one JSON object a line");
+  add_filters(*watch, monitored(), arguments, words);
+  watch->footer("The first word may be routes or neighbors: only these.");
+
+  std::string neighbor, text, file;
+  bool soft = false;
+  const auto of_neighbor = [&](const char* verb, const char* help) {
+    auto* sub = app.add_subcommand(verb, help);
+    sub->require_subcommand(1);
+    auto* one = sub->add_subcommand("neighbor", help);
+    one->fallthrough();
+    one->add_option("name", neighbor, "address or description of the neighbor")->required();
+    return one;
+  };
+  auto* clear = of_neighbor("clear", "end the session of a neighbor; it comes again");
+  clear->add_flag("--soft", soft, "keep the session, and ask for all routes again (route refresh)");
+  clear->add_option("--text", text, "for the other operator (RFC 9003)");
+  auto* shut = of_neighbor("shutdown", "end the session of a neighbor until it is enabled again");
+  shut->add_option("--text", text, "for the other operator (RFC 9003)");
+  auto* enable = of_neighbor("enable", "undo a shutdown");
+
+  auto* dump = app.add_subcommand("dump", "write what the daemon knows to a file");
+  dump->require_subcommand(1);
+  auto* mrt = dump->add_subcommand("mrt", "the routes with all paths in MRT format (RFC 6396)");
+  mrt->fallthrough();
+  mrt->add_option("file", file, "where to; - is standard output")->required();
+
   auto* reload = app.add_subcommand(
       "reload", "read the settings file again; refused as a whole if it has an error");
   auto* tear =
@@ -148,18 +297,35 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   try {
     app.parse(argc, argv);
+    if (soft && !text.empty()) throw CLI::ValidationError("--soft", "no text goes with it");
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    return app.exit(error) == 0 ? cli::kDone : cli::kUsage;
   }
 
-  if (reload->parsed()) return command(socket, "reload");
+  if (reload->parsed()) return command(socket, {{"command", "reload"}});
   if (tear->parsed()) return teardown(socket, config);
+  if (mrt->parsed()) return dump_mrt(socket, file);
+  const char* act = !clear->parsed() ? shut->parsed()     ? "shutdown-neighbor"
+                                       : enable->parsed() ? "enable-neighbor"
+                                                          : nullptr
+                    : soft           ? "refresh-neighbor"
+                                     : "clear-neighbor";
+  if (act != nullptr) {
+    json::object about{{"neighbor", neighbor}};
+    if (!text.empty()) about["text"] = text;
+    return command(socket, {{"command", act}, {"arguments", about}});
+  }
+  std::string what;
+  const bool watching = watch->parsed();
+  if (watching && !words.empty() && (words[0] == "routes" || words[0] == "neighbors")) {
+    what = words[0];
+    words.erase(words.begin());
+  }
+  const View& view = watching ? monitored() : *chosen;
+  if (const auto taken = cli::take_words(words, view.filters, view.lone, arguments); !taken)
+    return report({cli::kUsage, taken.error()});
   json::object filter;
   for (const auto& [key, value] : arguments) filter[key] = value;
-  const Answer answer = ask(socket, {{"command", "show"}, {"what", what}, {"arguments", filter}});
-  if (answer.exit_code != 0) return report(answer);
-  const std::string text =
-      as_json ? json::serialize(answer.document) + "\n" : cli::render(what, answer.document);
-  std::fputs(text.c_str(), stdout);
-  return 0;
+  return watching ? monitor(socket, what, filter, as_json)
+                  : show(socket, view.name, filter, as_json);
 }

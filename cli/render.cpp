@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
 #include <map>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "cli/table.h"
@@ -109,6 +111,8 @@ std::string neighbors(const json::object& document) {
                {"STATE"},
                {"FOR", true},
                {"RECEIVED", true},
+               {"REJECTED", true},
+               {"FLAGGED", true},
                {"STALE", true},
                {"SENT", true},
                {"QUEUED", true},
@@ -116,26 +120,76 @@ std::string neighbors(const json::object& document) {
   each(document, "neighbors", [&](const json::object& n) {
     table.row({cell(n, "address"), cell(n, "description"), cell(n, "remote_as"), cell(n, "role"),
                cell(n, "state"), duration(number(n, "state_seconds")), cell(n, "routes_received"),
-               cell(n, "routes_stale"), cell(n, "routes_advertised"), cell(n, "queued"),
-               cell(n, "last_error")});
+               cell(n, "routes_rejected"), cell(n, "routes_flagged"), cell(n, "routes_stale"),
+               cell(n, "routes_advertised"), cell(n, "queued"), cell(n, "last_error")});
   });
   return table.text();
 }
 
-std::string routes(const json::object& document) {
+std::string route_rows(const std::vector<json::object>& rows, bool with_header) {
   Table table(
       {{""}, {"RD"}, {"ROUTE"}, {"VNI", true}, {"NEXT HOP"}, {"FROM"}, {"COMMUNITIES"}, {"WHY"}});
-  std::size_t count = 0;
-  each(document, "routes", [&](const json::object& r) {
-    ++count;
-    const std::string mark = cell(r, "rejected") != "-" ? "r" : flag(r, "best") ? "*>" : "*";
-    const std::string why = cell(r, "rejected") != "-" ? cell(r, "rejected") : cell(r, "reason");
-    table.row({mark + (flag(r, "stale") ? "S" : ""), cell(r, "rd"), cell(r, "route"),
+  for (const json::object& r : rows) {
+    const bool rejected = cell(r, "rejected") != "-";
+    const std::string mark = rejected ? "r" : flag(r, "best") ? "*>" : "*";
+    const char* kept = flag(r, "long_lived") ? "L" : flag(r, "stale") ? "S" : "";
+    const std::string why = cell(r, "why") != "-" ? cell(r, "why")
+                            : rejected            ? cell(r, "rejected")
+                                                  : cell(r, "reason");
+    table.row({mark + kept + (flag(r, "flagged") ? "f" : ""), cell(r, "rd"), cell(r, "route"),
                cell(r, "vni"), cell(r, "next_hop"), cell(r, "neighbor"), list(r, "communities"),
                why});
+  }
+  return table.text(with_header);
+}
+
+std::string route_footer(const json::object& rest) {
+  const int64_t total = number(rest, "total"), shown = number(rest, "shown");
+  return (total == shown ? fmt::format("{} paths.", total)
+                         : fmt::format("{} of {} paths.", shown, total)) +
+         "  *> best  * other  r rejected  f flagged  S kept over a restart  L beyond its time\n";
+}
+
+std::string routes(const json::object& document) {
+  std::vector<json::object> rows;
+  each(document, "routes", [&](const json::object& r) { rows.push_back(r); });
+  json::object rest = document;
+  if (!rest.contains("total")) rest["total"] = rest["shown"] = rows.size();
+  return route_rows(rows, true) + route_footer(rest);
+}
+
+// By RD, type and key; paths of one route stay in the order of preference.
+void sort_routes(std::vector<json::object>& rows) {
+  std::ranges::stable_sort(rows, {}, [](const json::object& r) {
+    return std::tuple(cell(r, "rd"), number(r, "type"), cell(r, "route"));
   });
-  return table.text() +
-         fmt::format("{} paths.  *> best  * other  r rejected  S kept over a restart\n", count);
+}
+
+std::string collectors(const json::object& document) {
+  Table table({{"COLLECTOR"},
+               {"PORT", true},
+               {"NAME"},
+               {"TABLES"},
+               {"STATE"},
+               {"FOR", true},
+               {"CONNECTS", true},
+               {"DROPS", true},
+               {"MESSAGES", true},
+               {"QUEUED", true},
+               {"LAST ERROR"}});
+  each(document, "collectors", [&](const json::object& c) {
+    table.row({cell(c, "address"), cell(c, "port"), cell(c, "description"), list(c, "tables"),
+               cell(c, "state"), duration(number(c, "state_seconds")), cell(c, "connects"),
+               cell(c, "drops"), cell(c, "messages"), cell(c, "queued"), cell(c, "last_error")});
+  });
+  std::string text = table.size() > 0 ? table.text() : "no BMP collectors\n";
+  const auto* dumps = document.if_contains("mrt");
+  if (dumps == nullptr || !dumps->is_object()) return text;
+  const auto& mrt = dumps->as_object();
+  return text + fmt::format("MRT: every {} to {}, {} written, {} failed, last {}, last error {}\n",
+                            duration(number(mrt, "interval_seconds")), cell(mrt, "file"),
+                            cell(mrt, "written"), cell(mrt, "failed"), cell(mrt, "last_file"),
+                            cell(mrt, "last_error"));
 }
 
 std::string macs(const json::object& document) {
@@ -229,10 +283,150 @@ std::string drops(const json::object& document) {
 std::string render(const std::string& what, const boost::json::object& document) {
   using Renderer = std::string (*)(const json::object&);
   static const std::map<std::string, Renderer> kRenderers{
-      {"summary", summary},   {"neighbors", neighbors}, {"routes", routes}, {"macs", macs},
-      {"bindings", bindings}, {"ports", ports},         {"drops", drops}};
+      {"summary", summary}, {"neighbors", neighbors},  {"routes", routes},
+      {"macs", macs},       {"bindings", bindings},    {"ports", ports},
+      {"drops", drops},     {"collectors", collectors}};
   const auto found = kRenderers.find(what);
   return found == kRenderers.end() ? json::serialize(document) + "\n" : found->second(document);
+}
+
+namespace {
+
+constexpr std::size_t kStretch = 5000;  // rows
+
+json::object part(const json::object& row, const char* key) {
+  const auto* value = row.if_contains(key);
+  return value != nullptr && value->is_object() ? value->as_object() : json::object{};
+}
+
+std::string sides(const json::object& n) {
+  Table table({{"  CAPABILITIES SENT"}, {"RECEIVED"}});
+  const auto of = [&](const char* key) {
+    std::vector<std::string> items;
+    if (const auto* value = n.if_contains(key); value != nullptr && value->is_array())
+      for (const auto& item : value->as_array())
+        if (item.is_string()) items.emplace_back(item.as_string());
+    return items;
+  };
+  // What both sides said stands in one line.
+  const auto sent = of("capabilities_sent");
+  auto received = of("capabilities_received");
+  for (const std::string& one : sent) {
+    const auto same = std::ranges::find(received, one);
+    table.row({"  " + one, same == received.end() ? "" : one});
+    if (same != received.end()) received.erase(same);
+  }
+  for (const std::string& one : received) table.row({"", one});
+  return table.text();
+}
+
+std::string exchanged(const json::object& n) {
+  const json::object in = part(n, "messages_in_by_type"), out = part(n, "messages_out_by_type");
+  Table table({{"  MESSAGES"}, {"RECEIVED", true}, {"SENT", true}});
+  for (const char* type : {"open", "update", "notification", "keepalive", "route_refresh"})
+    table.row({std::string("  ") + type, cell(in, type), cell(out, type)});
+  table.row({"  all", cell(n, "messages_in"), cell(n, "messages_out")});
+  return table.text();
+}
+
+std::string trouble(const json::object& n, const char* title, const std::string& key) {
+  const std::string text = cell(n, key.c_str());
+  if (text == "-") return "";
+  std::string line = fmt::format("  {}: {}", title, text);
+  if (const std::string data = cell(n, (key + "_data").c_str()); data != "-")
+    line += ", octets " + data;
+  if (const std::string age = cell(n, (key + "_seconds").c_str()); age != "-")
+    line += fmt::format(", {} ago", duration(number(n, (key + "_seconds").c_str())));
+  return line + "\n";
+}
+
+}  // namespace
+
+std::string render_neighbor(const json::object& n) {
+  std::string text = fmt::format("{}  {}  AS {}  {}{}\n", cell(n, "address"),
+                                 cell(n, "description"), cell(n, "remote_as"), cell(n, "role"),
+                                 cell(n, "group") == "-" ? "" : "  group " + cell(n, "group"));
+  text += fmt::format("  {} for {}, established {} times, lost {} times{}{}\n", cell(n, "state"),
+                      duration(number(n, "state_seconds")), cell(n, "established_count"),
+                      cell(n, "dropped_count"), flag(n, "enabled") ? "" : ", not enabled",
+                      flag(n, "stale_kept") ? ", routes kept over its restart" : "");
+  text += fmt::format("  local {} port {}, remote {} port {}, router id {}\n",
+                      cell(n, "local_address"), cell(n, "local_port"), cell(n, "remote_address"),
+                      cell(n, "remote_port"), cell(n, "remote_router_id"));
+  text += fmt::format("  hold time {} s, keepalive every {} s, connect retry {} s; running:",
+                      cell(n, "hold_time_seconds"), cell(n, "keepalive_seconds"),
+                      cell(n, "connect_retry_seconds"));
+  std::string timers;
+  each(n, "timers", [&](const json::object& timer) {
+    timers += fmt::format(" {} {}s", cell(timer, "name"), cell(timer, "left_seconds"));
+  });
+  text += (timers.empty() ? " none" : timers) + "\n";
+  text += fmt::format(
+      "  routes: {} received, {} accepted, {} rejected, {} flagged, {} stale; {} advertised, "
+      "{} queued\n",
+      cell(n, "routes_received"), cell(n, "routes_accepted"), cell(n, "routes_rejected"),
+      cell(n, "routes_flagged"), cell(n, "routes_stale"), cell(n, "routes_advertised"),
+      cell(n, "queued"));
+  text += fmt::format(
+      "  errors in UPDATEs (RFC 7606): {} attributes discarded, {} treated as withdraw, "
+      "{} NLRI discarded, {} of another family, {} sessions reset\n",
+      cell(n, "attributes_discarded"), cell(n, "treated_as_withdraw"), cell(n, "nlri_discarded"),
+      cell(n, "family_ignored"), cell(n, "sessions_reset"));
+  text += trouble(n, "last error", "last_error") +
+          trouble(n, "last error in an UPDATE", "last_update_error");
+  each(n, "notifications", [&](const json::object& one) {
+    text += fmt::format("  NOTIFICATION {}: {} ({} times)\n", cell(one, "direction"),
+                        cell(one, "text"), cell(one, "count"));
+  });
+  return text + sides(n) + exchanged(n);
+}
+
+std::string render_event(const json::object& e) {
+  const std::string event = cell(e, "event"), time = cell(e, "time");
+  if (event == "watching") return "";
+  if (event == "lost")
+    return fmt::format("{} {} events were lost: this reader is too slow\n", time, cell(e, "count"));
+  if (event == "neighbor-up")
+    return fmt::format("{} {} up, router id {}\n", time, cell(e, "neighbor"),
+                       cell(e, "remote_router_id"));
+  if (event == "neighbor-down")
+    return fmt::format("{} {} down: {}\n", time, cell(e, "neighbor"), cell(e, "reason"));
+  if (event == "neighbor-state")
+    return fmt::format("{} {} {} -> {}\n", time, cell(e, "neighbor"), cell(e, "from"),
+                       cell(e, "to"));
+  const std::string route = cell(e, "rd") + " " + cell(e, "route");
+  if (event == "route-withdrawn")
+    return fmt::format("{} - {} (was from {})\n", time, route, cell(e, "previous"));
+  if (event == "route-changed")
+    return fmt::format("{} + {} vni {} via {} from {} (before: {}) {}\n", time, route,
+                       cell(e, "vni"), cell(e, "next_hop"), cell(e, "neighbor"),
+                       cell(e, "previous"), list(e, "communities"));
+  return json::serialize(e) + "\n";
+}
+
+void RowPrinter::add(json::object row) {
+  rows_.push_back(std::move(row));
+  if (what_ == "routes" && rows_.size() >= kStretch) flush();
+}
+
+void RowPrinter::flush() {
+  print_(route_rows(rows_, !std::exchange(begun_, true)));
+  rows_.clear();
+}
+
+void RowPrinter::finish(const json::object& rest) {
+  if (what_ == "routes") {
+    if (!begun_) sort_routes(rows_);
+    if (!begun_ || !rows_.empty()) flush();
+    print_(route_footer(rest));
+  } else if (what_ == "neighbors" && detail_) {
+    for (const json::object& row : rows_) print_(render_neighbor(row));
+  } else if (what_ == "neighbors") {
+    json::array rows(rows_.begin(), rows_.end());
+    print_(render(what_, {{"neighbors", std::move(rows)}}));
+  } else {
+    print_(render(what_, rest));
+  }
 }
 
 }  // namespace cli

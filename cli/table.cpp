@@ -14,7 +14,7 @@ std::size_t width_of(const std::string& text) {
 
 }  // namespace
 
-std::string Table::text() const {
+std::string Table::text(bool with_header) const {
   std::vector<std::size_t> widths;
   for (const auto& column : columns_) widths.push_back(width_of(column.title));
   for (const auto& row : rows_)
@@ -31,7 +31,7 @@ std::string Table::text() const {
     while (!text.empty() && text.back() == ' ') text.pop_back();
     out += text + "\n";
   };
-  line([&](std::size_t i) -> const std::string& { return columns_[i].title; });
+  if (with_header) line([&](std::size_t i) -> const std::string& { return columns_[i].title; });
   static const std::string kEmpty;
   for (const auto& row : rows_)
     line([&](std::size_t i) -> const std::string& { return i < row.size() ? row[i] : kEmpty; });

@@ -15,7 +15,7 @@ class Table {
  public:
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
   void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
-  [[nodiscard]] std::string text() const;
+  [[nodiscard]] std::string text(bool with_header = true) const;
   [[nodiscard]] std::size_t size() const { return rows_.size(); }
 
  private:

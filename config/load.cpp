@@ -77,12 +77,14 @@ std::expected<Loaded, std::vector<Error>> load_text(const std::string& name,
                 .domain_names = {},
                 .devices = {},
                 .vnis = {},
-                .rds = {}};
+                .rds = {},
+                .guards = {}};
   loader.settings.policies["peering"] = dataplane::peering_policy();
   const Present present = read_table(Value{root->get(), "", &loader.report}, node_table(), loader);
   if (const auto domains = present.find("broadcast-domains");
       domains != present.end() && !present.contains("vtep"))
     domains->second.error("broadcast-domains need the key \"vtep\"");
+  check_guards(loader);
   if (loader.report.failed()) return std::unexpected(loader.report.errors());
   return Loaded{std::move(loader.settings), loader.report.warnings()};
 }
@@ -102,6 +104,9 @@ std::vector<std::string> known_keys() {
   append_keys(keys, control_table());
   append_keys(keys, metrics_table());
   bgp_keys(keys);
+  exports_keys(keys);
+  route_policy_keys(keys);
+  member_keys(keys);
   policy_keys(keys);
   domain_keys(keys);
   return keys;

@@ -204,48 +204,22 @@ const Table<BindingDraft>& binding_table() {
 }
 
 // --- member files
-struct MembersDraft {
-  std::string file;
-  std::optional<uint64_t> vlan_id, ixp_id;
-};
-
-const Table<MembersDraft>& members_table() {
-  using M = MembersDraft;
-  static const Table<M> table{
-      "broadcast-domains[].members[]",
-      {
-          {"ixf", [](const Value& v, M& m) { assign(m.file, read_text(v, 4096)); }, true},
-          {"vlan-id", [](const Value& v, M& m) { m.vlan_id = read_number(v, 0, UINT32_MAX); }},
-          {"ixp-id", [](const Value& v, M& m) { m.ixp_id = read_number(v, 0, UINT32_MAX); }},
-      }};
+const Table<MemberFile>& members_table() {
+  static const Table<MemberFile> table{"broadcast-domains[].members[]", member_file_fields()};
   return table;
 }
 
 void read_members(const Value& value, DomainDraft& draft) {
   for (const Value& item : read_items(value, "member files")) {
-    MembersDraft members;
+    MemberFile members;
     const Present present = read_table(item, members_table(), members);
     // Without prefixes no address could be checked.
-    if (members.file.empty() || draft.domain.proxy.prefixes.empty() || !draft.prefixes_known)
-      continue;
-    const std::string path = (draft.loader->base / members.file).lexically_normal().string();
-    const auto text = read_file(path);
-    if (!text) {
-      present.at("ixf").error(fmt::format("can't read {}: {}", path, text.error()));
-      continue;
-    }
-    IxfQuery query{draft.domain.proxy.prefixes, {}, {}};
-    if (members.vlan_id) query.vlan_id = static_cast<uint32_t>(*members.vlan_id);
-    if (members.ixp_id) query.ixp_id = static_cast<uint32_t>(*members.ixp_id);
-    auto imported = read_ixf(path, *text, query);
-    if (!imported) {
-      draft.loader->report.add_errors(std::move(imported.error()));
-      continue;
-    }
-    draft.loader->report.add_warnings(std::move(imported->warnings));
-    for (IxfBinding& binding : imported->bindings) {
+    if (draft.domain.proxy.prefixes.empty() || !draft.prefixes_known) continue;
+    auto imported = import_members(present, members, draft.domain.proxy.prefixes, *draft.loader);
+    if (!imported) continue;
+    for (IxfBinding& binding : imported->second) {
       draft.imported.push_back(std::move(binding));
-      draft.imported_from.push_back(path);
+      draft.imported_from.push_back(imported->first);
     }
   }
 }
@@ -264,13 +238,6 @@ const Table<evpn::Settings>& duplicate_table() {
            [](const Value& v, E& e) { assign(e.duplicate_hold, read_seconds(v, 1, 86400)); }},
       }};
   return table;
-}
-
-std::optional<evpn::RouteTarget> read_route_target(const Value& value) {
-  if (value.node->kind == Node::Kind::Scalar)
-    if (const auto target = evpn::parse_route_target(value.node->text)) return target;
-  value.expected("a route target such as 65000:100 or 192.0.2.1:100");
-  return std::nullopt;
 }
 
 void read_device(const Value& value, DomainDraft& draft, const char* kind, std::string& out) {

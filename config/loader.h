@@ -3,10 +3,13 @@
 #pragma once
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "config/ixf.h"
 #include "config/values.h"
 
 namespace config {
@@ -26,6 +29,7 @@ struct Loader {
   std::map<std::string, Owner> domain_names, devices;
   std::map<uint32_t, Owner> vnis;
   std::map<net::RouteDistinguisher, Owner> rds;
+  std::vector<Value> guards;  // where a binding guard is switched on
 };
 
 // False, and an error at `value`, when `key` has an owner already; else `owner` is it.
@@ -39,12 +43,37 @@ bool claim(std::map<K, Owner>& owners, const K& key, const Value& value, std::st
   return fresh;
 }
 
+// One IX-F export that a list of `keys` (those of members_table()) names, for these prefixes;
+// nothing when it can't be used, which is reported then.
+struct MemberFile {
+  std::string file;
+  std::optional<uint64_t> vlan_id, ixp_id;
+};
+std::vector<Field<MemberFile>> member_file_fields();
+std::optional<std::pair<std::string, std::vector<IxfBinding>>> import_members(
+    const Present& present, const MemberFile& members, const std::vector<net::IpPrefix>& prefixes,
+    Loader& loader);
+
+// bgp.policies and bgp.members.
+void load_route_policies(const Value& value, Loader& loader);
+void load_member_lists(const Value& value, Loader& loader);
+// The name of one of bgp.policies; an error otherwise.
+void check_route_policy_name(const Value& value, const Loader& loader);
+// A guard without any list of members guards nothing: an error.
+void check_guards(const Loader& loader);
+std::optional<evpn::RouteTarget> read_route_target(const Value& value);
+
 void load_bgp(const Value& value, Loader& loader);
+void read_bmp(const Value& value, bgp::Settings& settings);
+void read_mrt(const Value& value, bgp::Settings& settings);
 void load_policies(const Value& value, Loader& loader);
 void load_domains(const Value& value, Loader& loader);
 
 // "path.key" of every key of the mappings that each part reads.
 void bgp_keys(std::vector<std::string>& keys);
+void exports_keys(std::vector<std::string>& keys);
+void route_policy_keys(std::vector<std::string>& keys);
+void member_keys(std::vector<std::string>& keys);
 void policy_keys(std::vector<std::string>& keys);
 void domain_keys(std::vector<std::string>& keys);
 

@@ -12,6 +12,7 @@
 
 #include "bgp/settings.h"
 #include "dataplane/settings.h"
+#include "evpn/policy_settings.h"
 #include "evpn/settings.h"
 #include "net/ip_address.h"
 #include "proxyarp/settings.h"
@@ -41,7 +42,9 @@ struct NodeSettings {
   bgp::Settings bgp;
   std::optional<net::IpAddress> vtep;  // absent: not a PE
   std::vector<BroadcastDomain> domains;
-  std::map<std::string, dataplane::BumPolicy> policies;  // "peering" is always there
+  std::map<std::string, evpn::PolicySettings> route_policies;  // for neighbors, by name
+  std::vector<evpn::MemberList> members;                       // by VNI, each once
+  std::map<std::string, dataplane::BumPolicy> policies;        // "peering" is always there
   std::string control_socket = "/run/peerlan/peerland.sock";
   std::string pin_directory = "/sys/fs/bpf/peerlan";
   std::optional<std::pair<net::IpAddress, uint16_t>> metrics_listen;

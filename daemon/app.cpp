@@ -9,7 +9,13 @@
 
 #include "daemon/control.h"
 #include "daemon/metrics.h"
+#include "daemon/monitor.h"
+#include "daemon/mrt_writer.h"
 #include "evpn/nlri.h"
+
+#ifndef PEERLAN_VERSION
+#define PEERLAN_VERSION "unknown"
+#endif
 
 namespace peerland {
 namespace {
@@ -33,6 +39,7 @@ App::App(boost::asio::io_context& io, config::NodeSettings settings, std::string
       settings_(std::move(settings)),
       settings_file_(std::move(settings_file)),
       started_(net::Clock::now()),
+      loop_delay_(io),
       drain_timer_(io),
       tick_timer_(io),
       reconcile_timer_(io) {}
@@ -42,10 +49,32 @@ App::~App() = default;
 // --- start and stop
 // --------------------------------------------------------------------------------
 
+namespace {
+
+// What RT-constrain (RFC 4684) has to ask for. Automatic import targets take any AS, which no
+// membership can say.
+bgp::io::ImportTargets import_targets(const config::NodeSettings& settings) {
+  bgp::io::ImportTargets out;
+  for (const auto& domain : settings.domains) {
+    const auto& targets = domain.evpn.import_targets;
+    out.everything |= targets.empty();
+    out.targets.insert(out.targets.end(), targets.begin(), targets.end());
+  }
+  std::ranges::sort(out.targets);
+  out.targets.erase(std::unique(out.targets.begin(), out.targets.end()), out.targets.end());
+  return out;
+}
+
+}  // namespace
+
 std::expected<void, std::string> App::start() {
   speaker_ = std::make_unique<bgp::io::Speaker>(io_, evpn::family(), settings_.bgp);
+  route_policies_ = RoutePolicies(settings_, {});
+  apply_route_policies();
   speaker_->on_changes([this](const auto& changes) { routes_changed(changes); });
   speaker_->on_converged([this] { converge(); });
+  monitor_ = std::make_unique<Monitor>(*this);
+  speaker_->set_import_targets(import_targets(settings_));
   control_ = std::make_unique<ControlServer>(io_, *this);
   if (auto opened = control_->open(settings_.control_socket); !opened) return opened;
   if (settings_.metrics_listen) {
@@ -59,11 +88,17 @@ std::expected<void, std::string> App::start() {
     if (auto path = start_data_path(); !path) return path;
   // The data path stands: now the neighbors may come.
   if (auto speaking = speaker_->start(); !speaking) return std::unexpected(speaking.error().what);
+  start_exports(settings_.bgp);
+  loop_delay_.start();
   log_.logger().info("{}: up, AS {}, router id {}, {} neighbors, {} broadcast domains",
                      settings_.name, settings_.bgp.local_as.value,
                      to_string(settings_.bgp.router_id), settings_.bgp.neighbors.size(),
                      domains_.size());
   return {};
+}
+
+void App::apply_route_policies() {
+  speaker_->set_policies([this](const auto& neighbor) { return route_policies_.of(neighbor); });
 }
 
 std::expected<void, std::string> App::start_data_path() {
@@ -119,6 +154,39 @@ void App::stop() {
   if (std::exchange(stopping_, true)) return;
   log_.logger().info("{}: stopping; the data path stays", settings_.name);
   speaker_->stop(true, "", [this] { finish(); });
+  stop_exports();
+}
+
+// --- BMP and MRT
+// -----------------------------------------------------------------------------------
+
+// What did not change goes on.
+void App::start_exports(const bgp::Settings& settings) {
+  std::vector<std::shared_ptr<bgp::io::BmpClient>> kept;
+  for (const auto& client : bmp_) {
+    if (std::ranges::find(settings.bmp, client->settings()) != settings.bmp.end())
+      kept.push_back(client);
+    else
+      client->stop();
+  }
+  bmp_ = std::move(kept);
+  for (const auto& wanted : settings.bmp) {
+    if (std::ranges::any_of(bmp_, [&](const auto& c) { return c->settings() == wanted; })) continue;
+    const bgp::io::BmpNode node{settings_.name, "peerlan " PEERLAN_VERSION, evpn::family(),
+                                settings.local_as.value, settings.router_id.v4_value()};
+    bmp_.push_back(std::make_shared<bgp::io::BmpClient>(io_, *speaker_, node, wanted));
+    bmp_.back()->start();
+  }
+  if (mrt_ && settings.mrt && mrt_->settings() == *settings.mrt) return;
+  if (mrt_) mrt_->stop();
+  mrt_ = settings.mrt ? std::make_shared<MrtWriter>(io_, *this, *settings.mrt) : nullptr;
+  if (mrt_) mrt_->start();
+}
+
+void App::stop_exports() {
+  for (const auto& client : bmp_) client->stop();
+  if (mrt_) mrt_->stop();
+  loop_delay_.stop();
 }
 
 void App::finish() {
@@ -287,11 +355,18 @@ std::expected<std::string, std::string> App::reload() {
         fmt::format("{}: {} can't be changed while running; restart the daemon (the data path "
                     "stays); nothing was changed",
                     settings_file_, what));
-  if (auto changed = speaker_->reconfigure(fresh.bgp); !changed)
+  // Before the speaker asks for them; nothing is judged yet.
+  RoutePolicies before = std::exchange(route_policies_, RoutePolicies(fresh, route_policies_));
+  if (auto changed = speaker_->reconfigure(fresh.bgp); !changed) {
+    route_policies_ = std::move(before);
     return std::unexpected(changed.error().what + "; nothing was changed");
+  }
+  apply_route_policies();
   const auto now = net::Clock::now();
   std::string text;
   settings_ = fresh;
+  speaker_->set_import_targets(import_targets(settings_));
+  start_exports(fresh.bgp);
   for (std::size_t i = domains_.size(); i-- > 0;) {
     const auto& name = domains_[i]->settings().name;
     const auto found = std::ranges::find(fresh.domains, name, &config::BroadcastDomain::name);
@@ -363,6 +438,7 @@ void App::teardown(std::function<void(std::string)> done) {
     reconcile_timer_.cancel();
     tick_timer_.cancel();
     domains_.clear();
+    stop_exports();
     fast_path_.reset();
     if (kernel_) remove_data_path(settings_, *kernel_, problems);
     std::string text;

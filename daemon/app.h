@@ -16,10 +16,13 @@
 #include <string>
 #include <vector>
 
+#include "bgp/io/bmp_client.h"
 #include "bgp/io/speaker.h"
 #include "config/settings.h"
 #include "daemon/domain.h"
 #include "daemon/log.h"
+#include "daemon/loop_delay.h"
+#include "daemon/route_policies.h"
 #include "dataplane/fast_path.h"
 #include "dataplane/kernel.h"
 #include "dataplane/packet_io.h"
@@ -28,6 +31,8 @@ namespace peerland {
 
 class ControlServer;
 class MetricsServer;
+class Monitor;
+class MrtWriter;
 
 class App {
  public:
@@ -58,6 +63,16 @@ class App {
   [[nodiscard]] uint64_t events_lost() const { return events_lost_; }
   [[nodiscard]] uint64_t reconciliations() const { return reconciliations_; }
   [[nodiscard]] uint64_t undecodable_routes() const { return undecodable_routes_; }
+  [[nodiscard]] const std::vector<std::shared_ptr<bgp::io::BmpClient>>& bmp_clients() const {
+    return bmp_;
+  }
+  [[nodiscard]] const MrtWriter* mrt_writer() const { return mrt_.get(); }  // null: no dumps
+  [[nodiscard]] const Monitor& monitor() const { return *monitor_; }
+  [[nodiscard]] net::Duration loop_delay() const { return loop_delay_.longest(); }
+
+  // --- for the control socket
+  [[nodiscard]] bgp::io::Speaker& speaker() { return *speaker_; }
+  [[nodiscard]] Monitor& monitor() { return *monitor_; }
 
  private:
   [[nodiscard]] std::expected<void, std::string> start_data_path();
@@ -65,6 +80,8 @@ class App {
   void remove_domain(std::size_t index);
   void drop_stale_ports();
   void kernel_event(const dataplane::KernelEvent& event);
+  // Has all neighbors' routes judged by route_policies_.
+  void apply_route_policies();
   void routes_changed(const std::vector<bgp::RibChange>& changes);
   void replay_routes(Domain& domain);
   void converge();
@@ -73,6 +90,8 @@ class App {
   void arm_tick();
   void arm_reconcile(net::Duration delay);
   void finish();
+  void start_exports(const bgp::Settings& settings);
+  void stop_exports();
   static void remove_data_path(const config::NodeSettings& settings, dataplane::Kernel& kernel,
                                std::vector<std::string>& problems);
 
@@ -80,8 +99,13 @@ class App {
   config::NodeSettings settings_;
   std::string settings_file_;
   EventLog log_;
+  RoutePolicies route_policies_;
   net::TimePoint started_;
   std::unique_ptr<bgp::io::Speaker> speaker_;
+  std::unique_ptr<Monitor> monitor_;
+  std::vector<std::shared_ptr<bgp::io::BmpClient>> bmp_;
+  std::shared_ptr<MrtWriter> mrt_;
+  LoopDelay loop_delay_;
   std::unique_ptr<dataplane::Kernel> kernel_;
   std::unique_ptr<dataplane::FastPath> fast_path_;
   std::unique_ptr<dataplane::PacketSender> sender_;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The control socket: a Unix stream socket. One request a connection, one line of JSON each way:
+// The control socket: a Unix stream socket. One request a connection, a line of JSON:
 // {"command":"show","what":"routes","arguments":{...}} -> the document, or {"error":"..."}.
+// docs/json.md has the commands and documents. Large documents are made and sent in pieces as they
+// are read, so that they hold nothing up.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <cstddef>
 #include <expected>
+#include <memory>
 #include <string>
 
 namespace peerland {
@@ -28,7 +31,8 @@ class ControlServer {
   App& app_;
   boost::asio::local::stream_protocol::acceptor acceptor_;
   std::string path_;
-  std::size_t open_ = 0;
+  // Connections, which may end after the server.
+  std::shared_ptr<std::size_t> open_ = std::make_shared<std::size_t>(0);
 };
 
 }  // namespace peerland

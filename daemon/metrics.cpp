@@ -7,15 +7,22 @@
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
 
+#include <algorithm>
 #include <array>
+#include <boost/asio/post.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
+#include <initializer_list>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "daemon/answer.h"
 #include "daemon/app.h"
+#include "daemon/monitor.h"
+#include "daemon/mrt_writer.h"
 
 #ifndef PEERLAN_VERSION
 #define PEERLAN_VERSION "unknown"
@@ -60,46 +67,117 @@ class Collector {
 
 double number(uint64_t value) { return static_cast<double>(value); }
 
-void collect_neighbors(const App& app, Collector& out) {
-  for (const auto& n : app.speaker().neighbors()) {
-    const Labels peer{{"neighbor", to_string(n.settings.address)},
-                      {"description", n.settings.description}};
-    out.gauge("peerlan_bgp_session_established", "1 when the BGP session is Established", peer,
-              n.state == "Established" ? 1 : 0);
-    out.gauge("peerlan_bgp_session_state_seconds", "Seconds in the present state", peer,
-              static_cast<double>(n.since.count()));
-    const auto messages = [&](const char* direction, const char* kind, uint64_t value) {
-      Labels labels = peer;
-      labels.emplace_back("direction", direction);
-      labels.emplace_back("type", kind);
-      out.counter("peerlan_bgp_messages_total",
-                  "BGP messages by direction; type all includes update", std::move(labels),
-                  number(value));
-    };
-    messages("in", "all", n.messages_in);
-    messages("out", "all", n.messages_out);
-    messages("in", "update", n.updates_in);
-    messages("out", "update", n.updates_out);
-    out.gauge("peerlan_bgp_routes_received", "Routes in the neighbor's Adj-RIB-In", peer,
-              number(n.counts.received));
-    out.gauge("peerlan_bgp_routes_stale", "Of these, kept over a restart (RFC 4724)", peer,
-              number(n.counts.stale));
-    out.gauge("peerlan_bgp_routes_advertised", "Routes the neighbor has from us", peer,
-              number(n.counts.advertised));
-    out.gauge("peerlan_bgp_queued", "Changes that wait to be sent", peer, number(n.counts.queued));
-    out.counter("peerlan_bgp_session_drops_total", "Established sessions that ended", peer,
-                number(n.dropped_count));
-    const auto errors = [&](const char* outcome, uint64_t value) {
-      Labels labels = peer;
-      labels.emplace_back("outcome", outcome);
-      out.counter("peerlan_bgp_update_errors_total",
-                  "Errors in UPDATE messages by RFC 7606 outcome", std::move(labels),
-                  number(value));
-    };
-    errors("attribute-discard", n.attributes_discarded);
-    errors("treat-as-withdraw", n.treated_as_withdraw);
-    errors("nlri-discard", n.nlri_discarded);
+// Families of one neighbor. What is counted by type or reason has a label for it.
+void collect_neighbor(const bgp::io::NeighborView& n, Collector& out) {
+  const Labels peer{{"neighbor", n.address}, {"description", n.settings.description}};
+  const auto with = [&](std::initializer_list<std::pair<std::string, std::string>> more) {
+    Labels labels = peer;
+    labels.insert(labels.end(), more);
+    return labels;
+  };
+  out.gauge("peerlan_bgp_session_established", "1 when the BGP session is Established", peer,
+            n.state == "Established" ? 1 : 0);
+  for (const char* state : {"Idle", "Connect", "Active", "OpenSent", "OpenConfirm", "Established"})
+    out.gauge("peerlan_bgp_session_state", "1 for the present state, 0 for the others",
+              with({{"state", state}}), n.state == state ? 1 : 0);
+  out.gauge("peerlan_bgp_session_state_seconds", "Seconds in the present state", peer,
+            static_cast<double>(n.since.count()));
+  const auto messages = [&](const char* direction, const char* kind, uint64_t value) {
+    out.counter("peerlan_bgp_messages_total", "BGP messages by direction and type; all: their sum",
+                with({{"direction", direction}, {"type", kind}}), number(value));
+  };
+  static constexpr const char* kTypes[] = {"unknown",      "open",      "update",
+                                           "notification", "keepalive", "route-refresh"};
+  static_assert(std::size(kTypes) == bgp::io::NeighborView::kMessageTypes);
+  for (std::size_t i = 0; i < std::size(kTypes); ++i) {
+    messages("in", kTypes[i], n.in_by_type[i]);
+    messages("out", kTypes[i], n.out_by_type[i]);
   }
+  messages("in", "all", n.messages_in);
+  messages("out", "all", n.messages_out);
+  out.gauge("peerlan_bgp_routes_received", "Routes in the neighbor's Adj-RIB-In", peer,
+            number(n.counts.received));
+  out.gauge("peerlan_bgp_routes_accepted", "Of these, those that may be selected", peer,
+            number(n.counts.received - std::min(n.counts.received, n.counts.rejected)));
+  out.gauge("peerlan_bgp_routes_rejected", "Of these, rejected by loop checks or policy", peer,
+            number(n.counts.rejected));
+  out.gauge("peerlan_bgp_routes_flagged", "Of these, flagged by policy", peer,
+            number(n.counts.flagged));
+  out.gauge("peerlan_bgp_routes_stale", "Of these, kept over a restart (RFC 4724)", peer,
+            number(n.counts.stale));
+  out.gauge("peerlan_bgp_routes_advertised", "Routes the neighbor has from us", peer,
+            number(n.counts.advertised));
+  out.gauge("peerlan_bgp_queued", "Changes that wait to be sent", peer, number(n.counts.queued));
+  out.counter("peerlan_bgp_sessions_total", "Sessions that became Established", peer,
+              number(n.established_count));
+  out.counter("peerlan_bgp_session_drops_total", "Established sessions that ended", peer,
+              number(n.dropped_count));
+  out.counter("peerlan_bgp_max_prefix_warnings_total",
+              "Times the routes of the neighbor rose above max-prefixes-warning", peer,
+              number(n.max_prefix_warnings));
+  out.gauge("peerlan_bgp_memberships", "Route targets that the neighbor asks for (RFC 4684)", peer,
+            number(n.memberships));
+  const auto errors = [&](const char* outcome, uint64_t value) {
+    out.counter("peerlan_bgp_update_errors_total", "Errors in UPDATE messages by RFC 7606 outcome",
+                with({{"outcome", outcome}}), number(value));
+  };
+  errors("attribute-discard", n.attributes_discarded);
+  errors("treat-as-withdraw", n.treated_as_withdraw);
+  errors("nlri-discard", n.nlri_discarded);
+  errors("family-ignored", n.family_ignored);
+  uint64_t resets = 0;
+  for (const auto& one : n.notifications) {
+    if (one.sent && one.code == bgp::ErrorCode::UpdateMessage) resets += one.count;
+    out.counter("peerlan_bgp_notifications_total", "NOTIFICATION messages by direction and code",
+                with({{"direction", one.sent ? "out" : "in"},
+                      {"code", fmt::to_string(static_cast<int>(one.code))},
+                      {"subcode", fmt::to_string(one.subcode)}}),
+                number(one.count));
+  }
+  errors("session-reset", resets);
+}
+
+void collect_exports(const App& app, Collector& out) {
+  for (const auto& client : app.bmp_clients()) {
+    const bgp::io::BmpView v = client->view();
+    const Labels labels{{"collector", to_string(v.settings.address)},
+                        {"port", fmt::to_string(v.settings.port)}};
+    out.gauge("peerlan_bmp_connected", "1 when the BMP collector is connected", labels,
+              v.state == "up" || v.state == "dumping" ? 1 : 0);
+    out.counter("peerlan_bmp_connects_total", "Times the BMP collector was connected", labels,
+                number(v.connects));
+    out.counter("peerlan_bmp_drops_total",
+                "Times it was disconnected because it did not take what waited for it", labels,
+                number(v.drops));
+    out.counter("peerlan_bmp_messages_total", "BMP messages queued for it", labels,
+                number(v.messages));
+    out.counter("peerlan_bmp_bytes_total", "Their octets", labels, number(v.octets));
+    out.gauge("peerlan_bmp_queued_bytes", "Octets that wait for it", labels, number(v.queued));
+  }
+  if (const auto* mrt = app.mrt_writer()) {
+    out.counter("peerlan_mrt_dumps_total", "MRT dumps by result", {{"result", "written"}},
+                number(mrt->written()));
+    out.counter("peerlan_mrt_dumps_total", "MRT dumps by result", {{"result", "failed"}},
+                number(mrt->failed()));
+  }
+  out.gauge("peerlan_monitor_clients", "Clients of the command monitor", {},
+            number(app.monitor().clients()));
+  out.counter("peerlan_monitor_lost_total", "Events that they were too slow for", {},
+              number(app.monitor().lost()));
+}
+
+void collect_rejected_connections(const App& app, Collector& out) {
+  const auto& rejected = app.speaker().rejected_connections();
+  const auto count = [&](const char* reason, uint64_t value) {
+    out.counter("peerlan_bgp_connections_rejected_total",
+                "TCP connections closed unread, by reason", {{"reason", reason}}, number(value));
+  };
+  count("not-a-neighbor", rejected.not_a_neighbor);
+  count("not-now", rejected.not_now);
+  count("unprotected", rejected.unprotected);
+  count("dynamic-limit", rejected.dynamic_limit);
+  count("rate", rejected.rate);
+  count("unestablished", rejected.unestablished);
 }
 
 void collect_frames(const Domain& domain, const std::string& port, net::IfIndex index,
@@ -175,36 +253,90 @@ void collect_domain(const Domain& domain, Collector& out) {
   collect_frames(domain, domain.settings().links.vxlan, domain.vxlan(), out);
 }
 
+// One scrape, a little each turn of the loop.
+class Scrape {
+ public:
+  explicit Scrape(const App& app) : app_(app), peers_(app.speaker().neighbor_ids()) {}
+
+  // True when text() is whole.
+  bool step() {
+    const auto limit = net::Clock::now() + kPieceTime;
+    do {
+      if (next_step()) return true;
+    } while (net::Clock::now() < limit);
+    return false;
+  }
+  std::string text() { return std::move(text_); }
+
+ private:
+  bool next_step() {
+    if (!std::exchange(begun_, true)) {
+      node();
+      collect_exports(app_, out_);
+    } else if (peer_ < peers_.size()) {
+      if (const auto view = app_.speaker().neighbor(peers_[peer_++])) collect_neighbor(*view, out_);
+    } else if (domain_ < app_.domains().size()) {
+      collect_domain(*app_.domains()[domain_++], out_);
+    } else if (!collected_) {
+      collected_ = true;
+      families_ = out_.take();
+    } else if (family_ < families_.size()) {
+      text_ += prometheus::TextSerializer().Serialize({families_[family_++]});
+    } else {
+      return true;
+    }
+    return false;
+  }
+
+  void node() {
+    const auto& rib = app_.speaker().rib();
+    out_.gauge("peerlan_build_info", "1; the version is a label", {{"version", PEERLAN_VERSION}},
+               1);
+    out_.gauge("peerlan_uptime_seconds", "Seconds since the daemon started", {},
+               std::chrono::duration<double>(net::Clock::now() - app_.started()).count());
+    out_.gauge("peerlan_loop_delay_seconds",
+               "The longest that the event loop was late in the last minute", {},
+               std::chrono::duration<double>(app_.loop_delay()).count());
+    out_.gauge("peerlan_bgp_routes", "Routes (keys) in the RIB", {}, number(rib.route_count()));
+    out_.gauge("peerlan_bgp_paths", "Paths in the RIB", {}, number(rib.path_count()));
+    out_.gauge("peerlan_bgp_rib_bytes", "Memory of routes, paths and attributes", {},
+               number(rib.memory_bytes()));
+    collect_rejected_connections(app_, out_);
+    out_.counter("peerlan_kernel_events_lost_total", "Times netlink events were lost", {},
+                 number(app_.events_lost()));
+    out_.counter("peerlan_reconciliations_total", "Full comparisons with the kernel", {},
+                 number(app_.reconciliations()));
+    if (app_.fast_path() != nullptr)
+      out_.counter("peerlan_punts_lost_total", "Punts that found the ring buffer full", {},
+                   number(app_.fast_path()->punts_lost()));
+  }
+
+  const App& app_;
+  const std::vector<bgp::PeerId> peers_;
+  Collector out_;
+  std::vector<prometheus::MetricFamily> families_;
+  std::string text_;
+  std::size_t peer_ = 0, domain_ = 0, family_ = 0;
+  bool begun_ = false, collected_ = false;
+};
+
 }  // namespace
 
 std::string metrics_text(const App& app) {
-  Collector out;
-  out.gauge("peerlan_build_info", "1; the version is a label", {{"version", PEERLAN_VERSION}}, 1);
-  out.gauge("peerlan_uptime_seconds", "Seconds since the daemon started", {},
-            std::chrono::duration<double>(net::Clock::now() - app.started()).count());
-  out.gauge("peerlan_bgp_routes", "Routes (keys) in the RIB", {},
-            number(app.speaker().rib().route_count()));
-  out.gauge("peerlan_bgp_paths", "Paths in the RIB", {}, number(app.speaker().rib().path_count()));
-  out.counter("peerlan_kernel_events_lost_total", "Times netlink events were lost", {},
-              number(app.events_lost()));
-  out.counter("peerlan_reconciliations_total", "Full comparisons with the kernel", {},
-              number(app.reconciliations()));
-  if (app.fast_path() != nullptr)
-    out.counter("peerlan_punts_lost_total", "Punts that found the ring buffer full", {},
-                number(app.fast_path()->punts_lost()));
-  collect_neighbors(app, out);
-  for (const auto& domain : app.domains()) collect_domain(*domain, out);
-  return prometheus::TextSerializer().Serialize(out.take());
+  Scrape scrape(app);
+  while (!scrape.step()) {
+  }
+  return scrape.text();
 }
 
 struct MetricsServer::Session : std::enable_shared_from_this<Session> {
   Session(MetricsServer& owner, asio::ip::tcp::socket socket)
-      : server(owner), stream(std::move(socket)) {
+      : server(owner), stream(std::move(socket)), open(owner.open_) {
     parser.header_limit(kMaxRequest);
     parser.body_limit(kMaxRequest);
-    ++server.open_;
+    ++*open;
   }
-  ~Session() { --server.open_; }
+  ~Session() { --*open; }
 
   void start() {
     stream.expires_after(std::chrono::seconds(5));
@@ -229,10 +361,23 @@ struct MetricsServer::Session : std::enable_shared_from_this<Session> {
     } else {
       response.result(http::status::ok);
       response.set(http::field::content_type, "text/plain; version=0.0.4; charset=utf-8");
-      response.body() = metrics_text(server.app_);
+      scrape = std::make_unique<Scrape>(server.app_);
+      return collect();
     }
+    reply();
+  }
+
+  void collect() {
+    if (scrape->step()) {
+      response.body() = scrape->text();
+      return reply();
+    }
+    asio::post(server.io_, [self = shared_from_this()] { self->collect(); });
+  }
+
+  void reply() {
     response.prepare_payload();
-    if (request.method() == http::verb::head) response.body().clear();
+    if (parser.get().method() == http::verb::head) response.body().clear();
     stream.expires_after(std::chrono::seconds(30));
     http::async_write(
         stream, response, [self = shared_from_this()](const beast::error_code&, std::size_t) {
@@ -246,6 +391,8 @@ struct MetricsServer::Session : std::enable_shared_from_this<Session> {
   beast::flat_buffer buffer{kMaxRequest * 2};
   http::request_parser<http::string_body> parser;
   http::response<http::string_body> response;
+  std::unique_ptr<Scrape> scrape;
+  std::shared_ptr<std::size_t> open;
 };
 
 MetricsServer::MetricsServer(asio::io_context& io, const App& app)
@@ -273,7 +420,7 @@ void MetricsServer::accept() {
   acceptor_.async_accept(
       [this](const boost::system::error_code& error, asio::ip::tcp::socket socket) {
         if (error == asio::error::operation_aborted) return;
-        if (!error && open_ < kMaxScrapers)
+        if (!error && *open_ < kMaxScrapers)
           std::make_shared<Session>(*this, std::move(socket))->start();
         accept();
       });

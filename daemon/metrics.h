@@ -5,6 +5,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <cstddef>
 #include <expected>
+#include <memory>
 #include <string>
 
 #include "net/ip_address.h"
@@ -27,7 +28,8 @@ class MetricsServer {
   boost::asio::io_context& io_;
   const App& app_;
   boost::asio::ip::tcp::acceptor acceptor_;
-  std::size_t open_ = 0;
+  // Sessions, which may end after the server.
+  std::shared_ptr<std::size_t> open_ = std::make_shared<std::size_t>(0);
 };
 
 }  // namespace peerland

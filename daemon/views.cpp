@@ -5,17 +5,16 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
-#include <charconv>
-#include <functional>
-#include <map>
-#include <optional>
-#include <set>
-#include <tuple>
+#include <expected>
 #include <utility>
+#include <vector>
 
+#include "bgp/io/bmp_client.h"
 #include "daemon/app.h"
-#include "evpn/communities.h"
-#include "evpn/nlri.h"
+#include "daemon/filter.h"
+#include "daemon/mrt_writer.h"
+#include "daemon/neighbor_view.h"
+#include "daemon/route_view.h"
 
 #ifndef PEERLAN_VERSION
 #define PEERLAN_VERSION "unknown"
@@ -30,62 +29,8 @@ json::value optional_text(const std::string& text) {
   return text.empty() ? json::value(nullptr) : json::value(text);
 }
 
-json::array texts(const std::vector<std::string>& items) {
-  json::array array;
-  for (const auto& item : items) array.emplace_back(item);
-  return array;
-}
-
 int64_t seconds_between(net::TimePoint from, net::TimePoint to) {
   return std::chrono::duration_cast<std::chrono::seconds>(to - from).count();
-}
-
-// --- filters
-// -----------------------------------------------------------------------------------------
-
-struct Filter {
-  std::optional<int64_t> type, vni;
-  std::optional<net::MacAddress> mac;
-  std::optional<net::IpAddress> ip;
-  std::string neighbor, port, domain, rd;
-};
-
-std::expected<Filter, std::string> parse_filter(const json::object& arguments) {
-  Filter filter;
-  for (const auto& [key, value] : arguments) {
-    const std::string text =
-        value.is_string() ? std::string(value.as_string()) : json::serialize(value);
-    const auto bad = [&](const char* wanted) {
-      return std::unexpected(
-          fmt::format("{}: expected {}, got \"{}\"", std::string_view(key), wanted, text));
-    };
-    const auto number = [&]() -> std::optional<int64_t> {
-      int64_t parsed = 0;
-      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), parsed);
-      if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-      return parsed;
-    };
-    if (key == "type") {
-      if (!(filter.type = number())) return bad("a route type, 1 to 11");
-    } else if (key == "vni") {
-      if (!(filter.vni = number())) return bad("a VNI");
-    } else if (key == "mac") {
-      if (!(filter.mac = net::MacAddress::parse(text))) return bad("a MAC address");
-    } else if (key == "ip") {
-      if (!(filter.ip = net::IpAddress::parse(text))) return bad("an IP address");
-    } else if (key == "neighbor") {
-      filter.neighbor = text;
-    } else if (key == "port") {
-      filter.port = text;
-    } else if (key == "domain") {
-      filter.domain = text;
-    } else if (key == "rd") {
-      filter.rd = text;
-    } else {
-      return std::unexpected(fmt::format("unknown filter \"{}\"", std::string_view(key)));
-    }
-  }
-  return filter;
 }
 
 bool wants(const Filter& filter, const Domain& domain) {
@@ -165,149 +110,48 @@ json::object summary(const App& app, const Filter& filter) {
            {"neighbors_established", established},
            {"routes", app.speaker().rib().route_count()},
            {"paths", app.speaker().rib().path_count()},
+           {"rib_octets", app.speaker().rib().memory_bytes()},
            {"kernel_events_lost", app.events_lost()},
            {"punts_lost", app.fast_path() == nullptr ? 0 : app.fast_path()->punts_lost()},
            {"domains", std::move(domains)},
        }}};
 }
 
-const char* role_text(bgp::NeighborRole role) {
-  switch (role) {
-    case bgp::NeighborRole::Peer: return "peer";
-    case bgp::NeighborRole::ReflectorClient: return "reflector-client";
-    case bgp::NeighborRole::RouteServerClient: return "route-server-client";
-  }
-  return "?";
+json::array bmp_tables(uint8_t tables) {
+  json::array names;
+  for (const auto& [name, table] : bgp::kBmpTables)
+    if ((tables & table) != 0) names.emplace_back(name);
+  return names;
 }
 
-json::object neighbors(const App& app, const Filter& filter) {
+json::object collectors(const App& app, const Filter&) {
   json::array rows;
-  for (const auto& n : app.speaker().neighbors()) {
-    const auto& s = n.settings;
-    if (!filter.neighbor.empty() && filter.neighbor != to_string(s.address) &&
-        filter.neighbor != s.description)
-      continue;
+  for (const auto& client : app.bmp_clients()) {
+    const bgp::io::BmpView v = client->view();
     rows.push_back(json::object{
-        {"address", to_string(s.address)},
-        {"description", optional_text(s.description)},
-        {"group", optional_text(s.group)},
-        {"remote_as", s.remote_as.value},
-        {"role", role_text(s.role)},
-        {"state", n.state},
-        {"state_seconds", n.since.count()},
-        {"remote_router_id",
-         n.remote_router_id ? json::value(to_string(*n.remote_router_id)) : json::value(nullptr)},
-        {"hold_time_seconds", n.hold_time.count()},
-        {"capabilities_sent", texts(n.capabilities_sent)},
-        {"capabilities_received", texts(n.capabilities_received)},
-        {"messages_in", n.messages_in},
-        {"messages_out", n.messages_out},
-        {"updates_in", n.updates_in},
-        {"updates_out", n.updates_out},
-        {"routes_received", n.counts.received},
-        {"routes_stale", n.counts.stale},
-        {"routes_advertised", n.counts.advertised},
-        {"queued", n.counts.queued},
-        {"stale_kept", n.stale_kept},
-        {"established_count", n.established_count},
-        {"dropped_count", n.dropped_count},
-        {"attributes_discarded", n.attributes_discarded},
-        {"treated_as_withdraw", n.treated_as_withdraw},
-        {"nlri_discarded", n.nlri_discarded},
-        {"last_error", optional_text(n.last_error)},
-        {"last_error_data", optional_text(n.last_error_data)},
+        {"address", to_string(v.settings.address)},
+        {"port", v.settings.port},
+        {"description", optional_text(v.settings.description)},
+        {"tables", bmp_tables(v.settings.tables)},
+        {"state", v.state},
+        {"state_seconds", v.since.count()},
+        {"connects", v.connects},
+        {"drops", v.drops},
+        {"messages", v.messages},
+        {"octets", v.octets},
+        {"queued", v.queued},
+        {"last_error", optional_text(v.last_error)},
     });
   }
-  return {{"neighbors", std::move(rows)}};
-}
-
-struct RouteFields {
-  std::optional<net::MacAddress> mac;
-  std::optional<net::IpAddress> ip;
-  std::optional<uint32_t> label;
-};
-
-RouteFields fields_of(const evpn::Route& route, const bgp::AttributesPtr& attributes) {
-  RouteFields f;
-  if (const auto* r = std::get_if<evpn::MacIp>(&route)) {
-    f.mac = r->mac;
-    f.ip = r->ip;
-    f.label = r->label1;
-  } else if (const auto* imet = std::get_if<evpn::InclusiveMulticast>(&route)) {
-    f.ip = imet->originator;
-    if (attributes && attributes->pmsi_tunnel)
-      if (const auto pmsi = evpn::decode_pmsi(*attributes->pmsi_tunnel)) f.label = pmsi->label;
-  } else if (const auto* ead = std::get_if<evpn::EthernetAutoDiscovery>(&route)) {
-    f.label = ead->label;
-  } else if (const auto* es = std::get_if<evpn::EthernetSegment>(&route)) {
-    f.ip = es->originator;
-  } else if (const auto* prefix = std::get_if<evpn::IpPrefixRoute>(&route)) {
-    f.ip = prefix->prefix.address;
-    f.label = prefix->label;
-  }
-  return f;
-}
-
-json::object routes(const App& app, const Filter& filter) {
-  json::array rows;
-  app.speaker().rib().for_each_path([&](const bgp::PathView& path) {
-    const uint8_t type = path.nlri.empty() ? 0 : path.nlri[0];
-    if (filter.type && *filter.type != type) return true;
-    const auto route = evpn::decode(path.nlri);
-    if (!route) return true;
-    const auto rd = evpn::route_distinguisher(*route);
-    const std::string rd_text = rd ? net::to_string(*rd) : "";
-    if (!filter.rd.empty() && filter.rd != rd_text) return true;
-    const RouteFields f = fields_of(*route, path.attributes);
-    if (filter.mac && f.mac != filter.mac) return true;
-    if (filter.ip && f.ip != filter.ip) return true;
-    if (filter.vni && (!f.label || *filter.vni != *f.label)) return true;
-    const std::string peer = app.speaker().peer_name(path.peer);
-    if (!filter.neighbor.empty() && peer.find(filter.neighbor) == std::string::npos) return true;
-    json::array communities, clusters;
-    const auto& a = *path.attributes;
-    for (const auto& community : a.extended_communities)
-      communities.emplace_back(evpn::to_string(community));
-    for (const auto cluster : a.cluster_list)
-      clusters.emplace_back(to_string(net::IpAddress::v4(cluster)));
-    rows.push_back(json::object{
-        {"type", type},
-        {"rd", optional_text(rd_text)},
-        {"route", evpn::to_string(*route)},
-        {"mac", f.mac ? json::value(to_string(*f.mac)) : json::value(nullptr)},
-        {"ip", f.ip ? json::value(to_string(*f.ip)) : json::value(nullptr)},
-        {"vni", f.label ? json::value(*f.label) : json::value(nullptr)},
-        {"next_hop", to_string(a.next_hop)},
-        {"neighbor", peer},
-        {"best", path.best},
-        {"stale", path.stale},
-        {"reason", bgp::to_string(path.reason)},
-        {"rejected", path.rejected == bgp::Rejected::None
-                         ? json::value(nullptr)
-                         : json::value(bgp::to_string(path.rejected))},
-        {"as_path", bgp::as_path_text(a)},
-        {"local_pref", a.local_pref ? json::value(*a.local_pref) : json::value(nullptr)},
-        {"med", a.multi_exit_disc ? json::value(*a.multi_exit_disc) : json::value(nullptr)},
-        {"originator_id", a.originator_id
-                              ? json::value(to_string(net::IpAddress::v4(*a.originator_id)))
-                              : json::value(nullptr)},
-        {"cluster_list", std::move(clusters)},
-        {"communities", std::move(communities)},
-    });
-    return true;
-  });
-  // By RD, type and key; paths of one route stay in the order of preference.
-  std::vector<std::tuple<std::string, int64_t, std::string, std::size_t>> order;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const auto& row = rows[i].as_object();
-    order.emplace_back(json::serialize(row.at("rd")), row.at("type").to_number<int64_t>(),
-                       row.at("route").as_string(), i);
-  }
-  std::ranges::sort(order);
-  json::array sorted;
-  sorted.reserve(rows.size());
-  for (const auto& place : order) sorted.push_back(std::move(rows[std::get<3>(place)]));
-  return {{"routes", std::move(sorted)}};
+  json::value dump = nullptr;
+  if (const auto* writer = app.mrt_writer())
+    dump = json::object{{"file", writer->settings().file},
+                        {"interval_seconds", writer->settings().interval.count()},
+                        {"written", writer->written()},
+                        {"failed", writer->failed()},
+                        {"last_file", optional_text(writer->last_file())},
+                        {"last_error", optional_text(writer->last_error())}};
+  return {{"collectors", std::move(rows)}, {"mrt", std::move(dump)}};
 }
 
 json::object macs(const App& app, const Filter& filter) {
@@ -487,18 +331,51 @@ json::object drops(const App& app, const Filter& filter) {
   return {{"drops", std::move(rows)}};
 }
 
+// --- the table of views
+// ------------------------------------------------------------------------------
+
+using Document = json::object (*)(const App&, const Filter&);
+
+template <Document document>
+std::expected<Answer, std::string> at_once(const App& app, const Filter& filter) {
+  json::object made{{"schema", kSchema}};
+  for (auto& [key, value] : document(app, filter)) made[key] = std::move(value);
+  return whole(json::serialize(made) + "\n");
+}
+
+struct View {
+  const char* name;
+  std::vector<const char*> filters;
+  std::expected<Answer, std::string> (*show)(const App& app, const Filter& filter);
+};
+
+const View* find_view(const std::string& name) {
+  static const std::vector<View> kViews{
+      {"summary", {"domain", "vni"}, at_once<summary>},
+      {"neighbors", {"neighbor"}, show_neighbors},
+      {"routes",
+       {"type", "mac", "ip", "vni", "rd", "neighbor", "rejected", "flagged", "best", "why",
+        "limit"},
+       show_routes},
+      {"collectors", {}, at_once<collectors>},
+      {"macs", {"mac", "port", "domain", "vni"}, at_once<macs>},
+      {"bindings", {"ip", "mac", "port", "domain", "vni"}, at_once<bindings>},
+      {"ports", {"port", "domain", "vni"}, at_once<ports>},
+      {"drops", {"port", "domain", "vni"}, at_once<drops>},
+  };
+  const auto found = std::ranges::find(kViews, name, &View::name);
+  return found == kViews.end() ? nullptr : &*found;
+}
+
 }  // namespace
 
-std::expected<json::object, std::string> show(const App& app, const std::string& what,
-                                              const json::object& arguments) {
-  static const std::map<std::string, std::function<json::object(const App&, const Filter&)>> kViews{
-      {"summary", summary},   {"neighbors", neighbors}, {"routes", routes}, {"macs", macs},
-      {"bindings", bindings}, {"ports", ports},         {"drops", drops}};
-  const auto view = kViews.find(what);
-  if (view == kViews.end()) return std::unexpected("unknown view \"" + what + "\"");
-  const auto filter = parse_filter(arguments);
+std::expected<Answer, std::string> show(const App& app, const std::string& what,
+                                        const json::object& arguments) {
+  const View* view = find_view(what);
+  if (view == nullptr) return std::unexpected("unknown view \"" + what + "\"");
+  const auto filter = parse_filter(arguments, view->filters);
   if (!filter) return std::unexpected(filter.error());
-  return view->second(app, *filter);
+  return view->show(app, *filter);
 }
 
 }  // namespace peerland

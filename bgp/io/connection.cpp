@@ -153,4 +153,9 @@ tcp::endpoint Connection::local() const {
   return socket_.local_endpoint(error);
 }
 
+tcp::endpoint Connection::remote() const {
+  error_code error;
+  return socket_.remote_endpoint(error);
+}
+
 }  // namespace bgp::io

@@ -44,7 +44,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void finish();
   // At once, without a word.
   void close();
-  tcp::endpoint local() const;
+  tcp::endpoint local() const;  // both: of no meaning once it is closed
+  tcp::endpoint remote() const;
 
  private:
   void wait();

@@ -79,7 +79,8 @@ Neighbor::Neighbor(Core& core, PeerId peer, NeighborSettings settings, uint64_t 
       name_(name_of(settings_)),
       session_(session_settings(core, settings_), seed),
       timer_(core.io),
-      since_(now()) {}
+      since_(now()),
+      observer_(core.taps, peer) {}
 
 Neighbor::~Neighbor() {
   for (auto& connection : connections_)
@@ -148,7 +149,17 @@ std::size_t Neighbor::unestablished() const {
 void Neighbor::adopt(const NeighborSettings& settings) {
   settings_ = settings;
   name_ = name_of(settings_);
+  apply_policies();
   enforce_limit();
+}
+
+void Neighbor::apply_policies() {
+  NeighborPolicies policies = core_.policies_of(settings_);
+  const PeerTraits* before = core_.rib.traits(peer_);
+  const bool judged_anew = before != nullptr && before->accept != policies.accept;
+  core_.rib.set_policies(peer_, std::move(policies.accept), std::move(policies.send));
+  if (judged_anew) observer_.policies_changed();
+  core_.changed();
 }
 
 bool Neighbor::caught_up() const {
@@ -186,6 +197,7 @@ void Neighbor::perform(Action& action) {
   } else if (auto* send = std::get_if<action::Send>(&action)) {
     if (auto& connection = at(send->slot)) {
       ++counters_.messages_out;
+      observer_.message_out(send->slot, send->message);
       connection->send(std::make_shared<const net::Bytes>(std::move(send->message)));
     }
   } else if (const auto* close = std::get_if<action::CloseConnection>(&action)) {
@@ -223,6 +235,9 @@ void Neighbor::perform_up(Slot slot) {
   traits.four_octet_as = open.capabilities.four_octet_as.has_value();
   traits.max_message = open.capabilities.extended_message ? kMaxExtendedMessage : kMaxMessage;
   traits.strip_extended_communities = settings_.strip_extended_communities;
+  NeighborPolicies policies = core_.policies_of(settings_);
+  traits.accept = std::move(policies.accept);
+  traits.send = std::move(policies.send);
   core_.log->info("{}: session up, router id {}, hold time {} s{}", name_,
                   net::to_string(net::IpAddress::v4(open.router_id)), session_.hold_time().count(),
                   session_.stale_kept() ? ", routes kept over its restart" : "");
@@ -231,11 +246,13 @@ void Neighbor::perform_up(Slot slot) {
   targets_ = targets_seen_ = default_owed_ = false;
   ++counters_.established_count;
   for (const AfiSafi family : session_.families()) {
-    traits.long_lived =
+    PeerTraits here = traits;
+    here.long_lived =
         open.capabilities.long_lived &&
         std::ranges::any_of(open.capabilities.long_lived->families,
                             [&](const auto& entry) { return entry.family == family; });
-    core_.rib_of(family).peer_up(peer_, traits);
+    if (family != core_.family.id) here.accept = here.send = nullptr;  // policies are for EVPN
+    core_.rib_of(family).peer_up(peer_, here);
     targets_ |= family == kRouteTargetConstrain;
   }
   default_owed_ = owes_default();
@@ -243,6 +260,7 @@ void Neighbor::perform_up(Slot slot) {
     memberships_dirty_ = true;
     apply_memberships();
   }
+  observer_.session_up(slot, session_info_of(slot, open));
   core_.changed();
   core_.progress();
 }
@@ -254,6 +272,7 @@ void Neighbor::perform_ended(const action::Ended& ended) {
     if (const auto words = shutdown_text(*notification)) text += ": \"" + *words + "\"";
   counters_.last_error = text;
   counters_.last_error_data = notification ? hex(notification->data) : "";
+  observer_.ended(ended.reason, ended.established, text, now());
   if (!ended.established) {
     core_.log->info("{}: connection ended: {}", name_, text);
     return;
@@ -293,6 +312,7 @@ void Neighbor::perform_routes(const action::Routes& routes) {
     core_.rib.end_of_rib(peer_);
     core_.progress();
   }
+  observer_.update_done(update, now());
   core_.changed();
 }
 
@@ -454,6 +474,7 @@ void Neighbor::note_state() {
   const SessionState state = session_.state();
   if (state == shown_state_) return;
   core_.log->debug("{}: {} -> {}", name_, to_string(shown_state_), to_string(state));
+  observer_.state_changed(name_, shown_state_, state);
   shown_state_ = state;
   since_ = now();
 }
@@ -510,6 +531,7 @@ void Neighbor::fail_connect(const std::string& why) {
   if (counters_.last_error != why) core_.log->info("{}: {}", name_, why);
   counters_.last_error = why;
   counters_.last_error_data.clear();
+  observer_.failed_to_connect(now());
   boost::asio::post(core_.io, [weak = weak_from_this(), number = connect_number_] {
     const auto self = weak.lock();
     if (self != nullptr && self->connect_number_ == number && self->connecting_ == nullptr &&
@@ -551,6 +573,7 @@ void Neighbor::attach(Slot slot, tcp::socket socket) {
   callbacks.message = [here, slot](std::span<const uint8_t> message) {
     if (const auto self = here()) {
       ++self->counters_.messages_in;
+      self->observer_.message_in(slot, message);
       self->dispatch(event::Received{slot, message});
     }
   };
@@ -578,16 +601,21 @@ void Neighbor::refill() {
     if (std::exchange(default_owed_, false)) send_default();
     auto message = targets_ ? core_.target_rib.pull(peer_) : nullptr;
     if (message != nullptr && owes_default()) default_owed_ = drops_default(*message);
+    const bool of_targets = message != nullptr;
     if (message == nullptr) message = core_.rib.pull(peer_);
     if (message == nullptr) return;
-    send(std::move(message));
+    send(std::move(message), of_targets);
   }
 }
 
-void Neighbor::send(std::shared_ptr<const net::Bytes> message) {
+void Neighbor::send(std::shared_ptr<const net::Bytes> message, bool of_targets) {
   ++counters_.messages_out;
   if (message->size() > 18 && (*message)[18] == static_cast<uint8_t>(MessageType::Update))
     ++counters_.updates_out;
+  if (of_targets)
+    observer_.message_out(*up_, *message);
+  else
+    observer_.update_out(*up_, message);
   at(*up_)->send(std::move(message));
 }
 
@@ -598,12 +626,14 @@ void Neighbor::send_default() {
   us.local_as = core_.settings.local_as.value;
   us.source_router_id = core_.settings.router_id.v4_value();
   send(std::make_shared<const net::Bytes>(
-      default_membership(traits_, us, to_address(at(*up_)->local().address()))));
+           default_membership(traits_, us, to_address(at(*up_)->local().address()))),
+       true);
 }
 
 NeighborView Neighbor::view() const {
   NeighborView view = counters_;
   view.settings = settings_;
+  view.address = to_string(key_of(settings_));
   view.peer = peer_;
   view.state = to_string(session_.state());
   view.since = std::chrono::duration_cast<std::chrono::seconds>(now() - since_);
@@ -621,7 +651,49 @@ NeighborView Neighbor::view() const {
   view.memberships = memberships_.size();
   for (const AfiSafi family : session_.families())
     view.families.push_back(std::to_string(family.afi) + "/" + std::to_string(family.safi));
+  observer_.fill(view, now());
+  add_connection(view);
   return view;
+}
+
+SessionInfo Neighbor::session_info_of(Slot slot, const Open& open) {
+  SessionInfo info;
+  info.peer = peer_;
+  info.name = name_;
+  info.address = settings_.address;
+  info.remote_as = open.effective_as();
+  info.router_id = open.router_id;
+  info.four_octet_as = open.capabilities.four_octet_as.has_value();
+  if (const auto& connection = at(slot)) {
+    const tcp::endpoint local = connection->local(), remote = connection->remote();
+    info.local_address = to_address(local.address());
+    info.local_port = local.port();
+    info.remote_port = remote.port();
+  }
+  return info;
+}
+
+void Neighbor::add_connection(NeighborView& view) const {
+  const Connection* connection = nullptr;
+  SessionState furthest = SessionState::Idle;
+  for (const Slot slot : kSlots) {
+    const auto& here = connections_[static_cast<std::size_t>(slot)];
+    if (here && session_.state(slot) >= furthest) {
+      connection = here.get();
+      furthest = session_.state(slot);
+    }
+  }
+  if (connection != nullptr) {
+    const tcp::endpoint local = connection->local(), remote = connection->remote();
+    view.local_address = to_address(local.address());
+    view.remote_address = to_address(remote.address());
+    view.local_port = local.port();
+    view.remote_port = remote.port();
+  }
+  for (const auto& timer : session_.running_timers())
+    view.timers.push_back(
+        {timer.name, std::max(std::chrono::ceil<std::chrono::seconds>(timer.due - now()),
+                              std::chrono::seconds(0))});
 }
 
 }  // namespace bgp::io

@@ -11,8 +11,10 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "bgp/io/connection.h"
+#include "bgp/io/observer.h"
 #include "bgp/io/speaker.h"
 #include "bgp/rib.h"
 #include "bgp/rt_constrain.h"
@@ -31,9 +33,15 @@ struct Core {
   std::shared_ptr<spdlog::logger> log;
   std::function<void()> changed;   // the RIB was touched: have it flushed soon
   std::function<void()> progress;  // a neighbor came up or sent its End-of-RIB
-  std::function<void()> at_rest;   // a dynamic neighbor has nothing more to it
+  std::vector<Tap*> taps;
+  std::function<void()> at_rest;  // a dynamic neighbor has nothing more to it
 
   Rib& rib_of(AfiSafi family_id) { return family_id == kRouteTargetConstrain ? target_rib : rib; }
+  std::function<NeighborPolicies(const NeighborSettings&)> policies{};  // empty: none
+
+  [[nodiscard]] NeighborPolicies policies_of(const NeighborSettings& neighbor) const {
+    return policies ? policies(neighbor) : NeighborPolicies{};
+  }
 };
 
 // Tells neighbors apart: a link-local address may be that of another one on each interface.
@@ -61,8 +69,10 @@ class Neighbor : public std::enable_shared_from_this<Neighbor> {
   void accept(tcp::socket socket);
   // Fills the socket's queue from the RIB.
   void refill();
-  // What needs no new session: description, group, limit.
+  // What needs no new session: description, group, limit, policies.
   void adopt(const NeighborSettings& settings);
+  // Asks for the policies again; what is in the RIB is judged by them.
+  void apply_policies();
   void set_restarting(bool restarting) { session_.set_restarting(restarting); }
 
   PeerId peer() const { return peer_; }
@@ -86,6 +96,7 @@ class Neighbor : public std::enable_shared_from_this<Neighbor> {
   bool caught_up() const;
   bool targets_caught_up() const;
   NeighborView view() const;
+  const SessionInfoPtr& session_info() const { return observer_.session(); }  // null: not up
 
  private:
   void dispatch(const Event& event);
@@ -102,7 +113,7 @@ class Neighbor : public std::enable_shared_from_this<Neighbor> {
   void memberships_changed();
   bool owes_default() const;
   void send_default();
-  void send(std::shared_ptr<const net::Bytes> message);
+  void send(std::shared_ptr<const net::Bytes> message, bool of_targets);
   void log_errors(const Update& update);
   void enforce_limit();
   void note_limit(uint64_t received);
@@ -114,6 +125,8 @@ class Neighbor : public std::enable_shared_from_this<Neighbor> {
   void attach(Slot slot, tcp::socket socket);
   void arm_timer();
   void note_state();
+  SessionInfo session_info_of(Slot slot, const Open& open);
+  void add_connection(NeighborView& view) const;
   std::shared_ptr<Connection>& at(Slot slot) { return connections_[static_cast<size_t>(slot)]; }
 
   Core& core_;
@@ -145,6 +158,7 @@ class Neighbor : public std::enable_shared_from_this<Neighbor> {
   uint64_t errors_not_logged_ = 0;
   SessionState shown_state_ = SessionState::Idle;
   net::TimePoint since_;
+  Observer observer_;
   NeighborView counters_;  // only counters and last_error are used
 };
 

@@ -99,6 +99,9 @@ bool same_session(const NeighborSettings& a, const NeighborSettings& b) {
   like_b.max_prefixes_warn_only = b.max_prefixes_warn_only;
   like_b.max_prefixes_idle = b.max_prefixes_idle;
   like_b.shutdown_message = b.shutdown_message;
+  like_b.accept_policy = b.accept_policy;
+  like_b.send_policy = b.send_policy;
+  like_b.binding_guard = b.binding_guard;
   return like_b == b;
 }
 
@@ -119,6 +122,7 @@ struct Speaker::Impl : std::enable_shared_from_this<Speaker::Impl> {
              Rib(rib_options(kRouteTargetConstrain, settings)),
              std::make_shared<ConnectionPool>(),
              logger(),
+             {},
              {},
              {},
              {}},
@@ -434,6 +438,8 @@ void Speaker::Impl::flush() {
   flush_pending = false;
   if (stopping) return;  // the sessions end, but forwarding goes on
   const auto changes = core.rib.take_changes();
+  if (!changes.empty())
+    for (Tap* tap : core.taps) tap->best_changed(changes);
   if (!changes.empty() && changes_handler) {
     const auto handler = changes_handler;  // may be replaced within
     handler(changes);
@@ -676,11 +682,52 @@ void Speaker::on_converged(std::function<void()> handler) {
   impl_->converged_handler = std::move(handler);
 }
 
+void Speaker::set_policies(std::function<NeighborPolicies(const NeighborSettings&)> provider) {
+  impl_->core.policies = std::move(provider);
+  for (const auto& [address, neighbor] : impl_->neighbors) neighbor->apply_policies();
+}
+
 std::vector<NeighborView> Speaker::neighbors() const {
   std::vector<NeighborView> views;
   for (const auto& [address, neighbor] : impl_->neighbors) views.push_back(neighbor->view());
   return views;
 }
+
+std::vector<PeerId> Speaker::neighbor_ids() const {
+  std::vector<PeerId> ids;
+  for (const auto& [address, neighbor] : impl_->neighbors) ids.push_back(neighbor->peer());
+  return ids;
+}
+
+std::optional<NeighborView> Speaker::neighbor(PeerId peer) const {
+  const auto found = impl_->by_peer.find(peer);
+  if (found == impl_->by_peer.end()) return std::nullopt;
+  return found->second->view();
+}
+
+bool Speaker::is_named(PeerId peer, const std::string& name) const {
+  const auto found = impl_->by_peer.find(peer);
+  if (found == impl_->by_peer.end()) return false;
+  const NeighborSettings& settings = found->second->settings();
+  return name == to_string(key_of(settings)) || name == found->second->name() ||
+         (!name.empty() && name == settings.description);
+}
+
+std::vector<SessionInfoPtr> Speaker::sessions() const {
+  std::vector<SessionInfoPtr> up;
+  for (const auto& [peer, neighbor] : impl_->by_peer)
+    if (neighbor->session_info()) up.push_back(neighbor->session_info());
+  return up;
+}
+
+RoutePolicyPtr Speaker::accept_policy(PeerId peer) const {
+  const PeerTraits* traits = peer == kLocalPeer ? nullptr : rib().traits(peer);
+  return traits == nullptr ? nullptr : traits->accept;
+}
+
+void Speaker::add_tap(Tap& tap) { impl_->core.taps.push_back(&tap); }
+
+void Speaker::remove_tap(Tap& tap) { std::erase(impl_->core.taps, &tap); }
 
 const Rib& Speaker::rib() const { return impl_->core.rib; }
 

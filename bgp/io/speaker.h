@@ -2,6 +2,7 @@
 // The BGP speaker: owns every BGP socket, the sessions and the RIB. The only place in bgp/ that
 // does I/O. One Asio thread; all calls and callbacks happen on it.
 #pragma once
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <expected>
@@ -13,6 +14,8 @@
 
 #include "bgp/attributes.h"
 #include "bgp/family.h"
+#include "bgp/io/tap.h"
+#include "bgp/message.h"
 #include "bgp/rib.h"
 #include "bgp/settings.h"
 
@@ -24,6 +27,7 @@ namespace bgp::io {
 
 struct NeighborView {
   NeighborSettings settings;
+  std::string address;  // with the interface of a link-local one: "fe80::1%eth0"
   PeerId peer = 0;
   std::string state;             // Idle, Connect, Active, OpenSent, OpenConfirm, Established
   std::chrono::seconds since{};  // in this state
@@ -45,6 +49,30 @@ struct NeighborView {
   std::vector<std::string> families;  // negotiated: "25/70", "1/132"
   std::string last_error;             // "sent Cease/Administrative Shutdown", "hold timer", ...
   std::string last_error_data;        // NOTIFICATION data in hex
+
+  // By MessageType; 0: of no known type.
+  static constexpr std::size_t kMessageTypes = 6;
+  std::array<uint64_t, kMessageTypes> in_by_type{}, out_by_type{};
+  struct Notifications {
+    bool sent = false;
+    ErrorCode code = ErrorCode::Cease;
+    uint8_t subcode = 0;
+    std::string text;  // "Cease/Administrative Reset"
+    uint64_t count = 0;
+  };
+  std::vector<Notifications> notifications;
+  uint64_t family_ignored = 0;       // UPDATEs with NLRI of a family that was not negotiated
+  std::string last_error_direction;  // "sent", "received"; empty: no NOTIFICATION
+  std::optional<std::chrono::seconds> last_error_age, last_update_error_age;
+  std::string last_update_error;  // "attribute 16: treat-as-withdraw": RFC 7606
+  std::string last_update_error_data;
+  std::optional<net::IpAddress> local_address, remote_address;  // of the connection
+  uint16_t local_port = 0, remote_port = 0;
+  struct Timer {
+    std::string name;             // "hold", "keepalive", "connect-retry", ...
+    std::chrono::seconds left{};  // until it expires
+  };
+  std::vector<Timer> timers;  // those that run
 };
 
 // The rules of one neighbor, as the application makes them out of its settings.
@@ -120,6 +148,18 @@ class Speaker {
   void set_import_targets(const ImportTargets& targets);
 
   [[nodiscard]] std::vector<NeighborView> neighbors() const;
+  // The same one by one.
+  [[nodiscard]] std::vector<PeerId> neighbor_ids() const;
+  [[nodiscard]] std::optional<NeighborView> neighbor(PeerId peer) const;
+  // Whether `name` is the neighbor's address, its description, or both as in peer_name().
+  [[nodiscard]] bool is_named(PeerId peer, const std::string& name) const;
+  // The sessions that are up.
+  [[nodiscard]] std::vector<SessionInfoPtr> sessions() const;
+  // What judges the neighbor's routes now; null: nothing does.
+  [[nodiscard]] RoutePolicyPtr accept_policy(PeerId peer) const;
+  // A watcher must outlive the speaker, or be removed; not from within one of its calls.
+  void add_tap(Tap& tap);
+  void remove_tap(Tap& tap);
   [[nodiscard]] const Rib& rib() const;
   // Address (and description) of a peer id, for views; "local" for kLocalPeer.
   [[nodiscard]] std::string peer_name(PeerId peer) const;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Random histories of sessions, routes, pulls and refreshes against a naive model: what every peer
+// Random histories of sessions, routes, pulls, refreshes, policies, filters and long-lived stale
+// routes against a naive model: what every peer
 // holds and what take_changes() told must be what the model says, and the counts must be exact
 // after every step. Tiny batches, messages and logs make every place where peers part and meet
 // common.
@@ -20,6 +21,7 @@ namespace {
 
 constexpr PeerId kPeers = 7;
 constexpr uint32_t kKeys = 12;
+constexpr uint32_t kNoLlgr = 0xffff0007;
 
 PeerTraits traits_of(PeerId peer) {
   PeerTraits traits;
@@ -33,6 +35,7 @@ PeerTraits traits_of(PeerId peer) {
     default: traits = ibgp(peer); traits.strip_extended_communities = {{0x03, 0x0c}};
   }
   traits.max_message = 230;
+  traits.long_lived = peer % 3 != 1;
   return traits;
 }
 
@@ -46,15 +49,53 @@ AttributesPtr attributes_of(PeerId peer, uint32_t variant) {
   if (variant == 13) a.as_path = {{AsPathSegment::Sequence, {65000}}};  // ours: a loop
   if (!external && peer != kLocalPeer && variant == 14) a.originator_id = 0x0a0000fe;
   if (!external && peer != kLocalPeer && variant == 15) a.cluster_list = {1, 2};
+  if (variant == 9) a.communities = {kNoLlgr};
+  if (variant == 12) a.communities = {kLlgrStaleCommunity};
   return share(a);
 }
+
+// Of all that a policy may look at.
+uint32_t mix(std::span<const uint8_t> nlri, const Attributes& a, uint32_t seed) {
+  uint32_t h = seed;
+  for (const uint8_t octet : nlri) h = h * 31 + octet;
+  return h * 31 + a.next_hop.v4_value() + static_cast<uint32_t>(a.communities.size());
+}
+class AnyPolicy final : public RoutePolicy {
+ public:
+  explicit AnyPolicy(uint32_t seed) : seed_(seed) {}
+  Verdict judge(std::span<const uint8_t> nlri, const Attributes& a) const override {
+    const uint32_t dice = (mix(nlri, a, seed_) >> 3) % 5;
+    return dice < 2 ? Verdict::Reject : dice == 2 ? Verdict::Flag : Verdict::Accept;
+  }
+  std::string explain(std::span<const uint8_t>, const Attributes&) const override { return "any"; }
+
+ private:
+  uint32_t seed_;
+};
+class AnyFilter final : public SendFilter {
+ public:
+  explicit AnyFilter(uint32_t seed) : seed_(seed) {}
+  bool wants(const Attributes& a) const override { return (mix({}, a, seed_) >> 2) % 2 == 0; }
+
+ private:
+  uint32_t seed_;
+};
+const RoutePolicyPtr kPolicies[] = {nullptr, std::make_shared<AnyPolicy>(11u),
+                                    std::make_shared<AnyPolicy>(47u)};
+const SendFilterPtr kFilters[] = {nullptr, std::make_shared<AnyFilter>(5u),
+                                  std::make_shared<AnyFilter>(78u)};
 
 struct ModelPath {
   net::Bytes nlri;
   AttributesPtr attributes;
-  bool stale = false;
+  bool stale = false, long_lived = false, rejected = false, flagged = false;
   bool operator==(const ModelPath& other) const {
-    return nlri == other.nlri && *attributes == *other.attributes && stale == other.stale;
+    return nlri == other.nlri && *attributes == *other.attributes && stale == other.stale &&
+           long_lived == other.long_lived && rejected == other.rejected && flagged == other.flagged;
+  }
+  bool has(uint32_t community) const {
+    const auto& all = attributes->communities;
+    return std::ranges::find(all, community) != all.end();
   }
 };
 
@@ -62,29 +103,66 @@ struct Model {
   std::map<PeerId, std::map<net::Bytes, ModelPath>> paths;
   std::map<PeerId, bool> up{{kLocalPeer, true}};
 
-  static bool usable(PeerId peer, const ModelPath& path) {
-    return peer == kLocalPeer || (!as_path_contains(*path.attributes, 65000) &&
-                                  path.attributes->originator_id != 0x0a0000fe);
+  std::map<PeerId, RoutePolicyPtr> accept, send;
+  std::map<PeerId, SendFilterPtr> filter;
+  std::map<PeerId, bool> hold;
+
+  PeerTraits traits(PeerId peer) {
+    PeerTraits traits = traits_of(peer);
+    traits.accept = accept[peer];
+    traits.send = send[peer];
+    return traits;
   }
+  void judge(PeerId peer, ModelPath& path) {
+    if (peer == kLocalPeer) return;
+    path.rejected =
+        as_path_contains(*path.attributes, 65000) || path.attributes->originator_id == 0x0a0000fe;
+    path.flagged = false;
+    if (path.rejected || accept[peer] == nullptr) return;
+    const Verdict verdict = accept[peer]->judge(path.nlri, *path.attributes);
+    path.rejected = verdict == Verdict::Reject;
+    path.flagged = verdict == Verdict::Flag;
+  }
+  void judge_all(PeerId peer) {
+    for (auto& [key, path] : paths[peer]) judge(peer, path);
+  }
+  void make_long_lived(PeerId peer) {
+    std::erase_if(paths[peer], [](const auto& entry) {
+      return entry.second.stale && !entry.second.long_lived && entry.second.has(kNoLlgr);
+    });
+    for (auto& [key, path] : paths[peer]) {
+      if (!path.stale) continue;
+      path.long_lived = true;
+      if (path.has(kLlgrStaleCommunity)) continue;
+      Attributes marked = *path.attributes;
+      marked.communities.push_back(kLlgrStaleCommunity);
+      path.attributes = share(marked);
+      judge(peer, path);
+    }
+  }
+  static bool usable(const ModelPath& path) { return !path.rejected; }
   static auto rank(PeerId peer, const ModelPath& path) {
     const Attributes& a = *path.attributes;
     const PeerTraits traits = peer == kLocalPeer ? PeerTraits{} : traits_of(peer);
     const bool external = peer != kLocalPeer && !traits.internal;
-    return std::tuple(peer != kLocalPeer, -int64_t{a.local_pref.value_or(100)}, as_path_length(a),
-                      a.origin, !external, path.stale, a.originator_id.value_or(traits.router_id),
-                      a.cluster_list.size(), traits.address);
+    return std::tuple(path.has(kLlgrStaleCommunity), peer != kLocalPeer,
+                      -int64_t{a.local_pref.value_or(100)}, as_path_length(a), a.origin, !external,
+                      path.stale, a.originator_id.value_or(traits.router_id), a.cluster_list.size(),
+                      traits.address);
   }
   std::optional<PeerId> best(const net::Bytes& key) const {
     std::optional<PeerId> best;
     for (const auto& [peer, table] : paths) {
       const auto found = table.find(key);
-      if (found == table.end() || !usable(peer, found->second)) continue;
+      if (found == table.end() || !usable(found->second)) continue;
       if (!best || rank(peer, found->second) < rank(*best, paths.at(*best).at(key))) best = peer;
     }
     return best;
   }
-  void drop_stale(PeerId peer) {
-    std::erase_if(paths[peer], [](const auto& entry) { return entry.second.stale; });
+  void drop_stale(PeerId peer, bool but_long_lived = false) {
+    std::erase_if(paths[peer], [&](const auto& entry) {
+      return entry.second.stale && !(but_long_lived && entry.second.long_lived);
+    });
   }
 };
 
@@ -122,7 +200,9 @@ struct Harness {
       case 3: {  // announce
         const AttributesPtr attributes = attributes_of(peer, variant);
         rib.update(peer, make_item(nlri), attributes);
-        if (is_up) model.paths[peer][key_of(nlri)] = {nlri, attributes};
+        if (!is_up) break;
+        ModelPath& path = model.paths[peer][key_of(nlri)] = {nlri, attributes};
+        model.judge(peer, path);
         break;
       }
       case 4:
@@ -132,8 +212,12 @@ struct Harness {
         break;
       case 6:
         if (peer == kLocalPeer || is_up) break;
-        rib.peer_up(peer, traits_of(peer));
+        if (variant % 4 == 0) model.accept[peer] = kPolicies[variant % 3];
+        rib.peer_up(peer, model.traits(peer));
         model.up[peer] = true;
+        model.judge_all(peer);
+        model.filter[peer] = nullptr;
+        model.hold[peer] = false;
         receivers.insert_or_assign(peer, Receiver(traits_of(peer)));
         break;
       case 7: {
@@ -142,7 +226,7 @@ struct Harness {
         rib.peer_down(peer, keep);
         receivers.erase(peer);
         model.up[peer] = false;
-        model.drop_stale(peer);
+        model.drop_stale(peer, keep);
         if (!keep) model.paths[peer].clear();
         for (auto& [k, path] : model.paths[peer]) path.stale = true;
         break;
@@ -159,7 +243,10 @@ struct Harness {
       case 11:
         if (receivers.contains(peer) && !held)
           for (uint32_t i = 0; i <= variant % 4; ++i)
-            if (const auto message = rib.pull(peer)) receivers.at(peer).take(*message);
+            if (const auto message = rib.pull(peer)) {
+              RC_ASSERT(!model.hold[peer]);
+              receivers.at(peer).take(*message);
+            }
         break;
       case 12:
         if (receivers.contains(peer)) rib.refresh(peer, variant % 2 == 0);
@@ -170,6 +257,24 @@ struct Harness {
         for (const PeerId ready : rib.take_ready()) RC_ASSERT(receivers.contains(ready));
         break;
       }
+      case 15:
+        if (peer == kLocalPeer) break;
+        if (!is_up && model.paths[peer].empty()) break;  // not known to the RIB
+        model.accept[peer] = kPolicies[variant % 3];
+        model.send[peer] = kPolicies[variant / 3 % 3];
+        rib.set_policies(peer, model.accept[peer], model.send[peer]);
+        model.judge_all(peer);
+        break;
+      case 16:
+        if (peer == kLocalPeer || !is_up) break;
+        model.filter[peer] = kFilters[variant % 3];
+        model.hold[peer] = variant % 5 == 0;
+        rib.set_send_filter(peer, model.filter[peer], model.hold[peer]);
+        break;
+      case 17:
+        rib.long_lived_stale(peer);
+        model.make_long_lived(peer);
+        break;
       default:
         held = variant % 8 == 0;
         rib.hold_advertisements(held);
@@ -185,6 +290,10 @@ struct Harness {
       RC_ASSERT(counts.received == table.size());
       RC_ASSERT(counts.stale == static_cast<uint64_t>(std::ranges::count_if(
                                     table, [](const auto& e) { return e.second.stale; })));
+      RC_ASSERT(counts.rejected == static_cast<uint64_t>(std::ranges::count_if(
+                                       table, [](const auto& e) { return e.second.rejected; })));
+      RC_ASSERT(counts.flagged == static_cast<uint64_t>(std::ranges::count_if(
+                                      table, [](const auto& e) { return e.second.flagged; })));
       paths += table.size();
       for (const auto& entry : table) ++keys[entry.first];
     }
@@ -206,7 +315,11 @@ struct Harness {
         RC_ASSERT(!seen.contains(key));            // paths of a key are together
         RC_ASSERT(view.best == best.has_value());  // and the best comes first
       }
-      RC_ASSERT(seen[key].emplace(view.peer, ModelPath{nlri, view.attributes, view.stale}).second);
+      const bool rejected = view.rejected != Rejected::None;
+      RC_ASSERT(seen[key]
+                    .emplace(view.peer, ModelPath{nlri, view.attributes, view.stale,
+                                                  view.long_lived, rejected, view.flagged})
+                    .second);
       last = key;
       return true;
     });
@@ -226,6 +339,7 @@ struct Harness {
         if (model.best(key) == peer) loc_rib[key] = {path.nlri, *path.attributes};
     RC_ASSERT(told == loc_rib);
     for (auto& [peer, receiver] : receivers) {
+      rib.set_send_filter(peer, model.filter[peer], false);
       receiver.drain(rib, peer);
       check_receiver(peer, receiver);
     }
@@ -244,7 +358,15 @@ struct Harness {
       for (const auto& [key, path] : table) {
         const SourceKind kind =
             source == kLocalPeer ? SourceKind::Local : source_kind(traits_of(source));
-        if (source == peer || model.best(key) != source || !may_export(group, kind, 0)) continue;
+        const uint8_t flags = path.has(kLlgrStaleCommunity) ? AttributeDigest::kLlgrStale : 0;
+        if (source == peer || model.best(key) != source || !may_export(group, kind, flags))
+          continue;
+        if (const auto& send = model.send[peer];
+            send != nullptr && send->judge(path.nlri, *path.attributes) == Verdict::Reject)
+          continue;
+        if (const auto& filter = model.filter[peer];
+            filter != nullptr && !filter->wants(*path.attributes))
+          continue;
         const uint32_t router_id = source == kLocalPeer ? 0 : traits_of(source).router_id;
         want[key] = {path.nlri, exported(*path.attributes, group,
                                          {kind, router_id, 65000, options().cluster_id})};
@@ -263,7 +385,7 @@ TEST(RibModel, EveryPeerHoldsWhatTheModelSays) {
   const bool ok = rc::check([] {
     const auto steps = *rc::gen::resize(
         300, rc::gen::container<std::vector<Step>>(rc::gen::tuple(
-                 rc::gen::inRange(0, 16), rc::gen::inRange<PeerId>(0, kPeers + 1),
+                 rc::gen::inRange(0, 19), rc::gen::inRange<PeerId>(0, kPeers + 1),
                  rc::gen::inRange<uint32_t>(0, kKeys), rc::gen::inRange<uint32_t>(0, 16))));
     Harness harness;
     for (PeerId peer = 1; peer <= 4; ++peer) harness.step(6, peer, 0, 0);

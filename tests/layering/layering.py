@@ -18,7 +18,7 @@ ALLOWED = {
     "evpn": ({"net", "bgp"}, set()),
     "proxyarp": ({"net"}, set()),
     "dataplane": ({"net"}, {"asio", "kernel", "spdlog"}),
-    "config": ({"net"} | set(SETTINGS.values()), {"yaml", "json"}),
+    "config": ({"net", "evpn/policy_settings.h"} | set(SETTINGS.values()), {"yaml", "json"}),
     "daemon": ({"net", "bgp", "bgp/io", "evpn", "proxyarp", "dataplane", "config"},
                {"asio", "beast", "json", "spdlog", "metrics", "cli11", "kernel-caps", "systemd"}),
     "cli": ({"net"}, {"asio", "json", "cli11"}),
@@ -76,6 +76,8 @@ def self_test():
     assert check("evpn/x.cpp", "proxyarp/responder.h")
     assert check("config/x.cpp", "evpn/nlri.h")
     assert not check("config/x.cpp", "evpn/settings.h")
+    assert not check("config/x.cpp", "evpn/policy_settings.h")
+    assert check("config/x.cpp", "evpn/policy.h")
     assert not check("daemon/x.cpp", "bgp/io/speaker.h")
 
 
