@@ -38,7 +38,7 @@ struct Rib::Impl : RibState {
   void remove_stale(Peer& peer, bool but_long_lived = false);
   void mark_stale(Peer& peer);
   void make_long_lived(Peer& peer);
-  void judge(Peer& peer, Path& path, const Attributes& judged);
+  void judge(Peer& peer, Path& path);
   void set_verdict(Peer& peer, Path& path, Rejected rejected, bool flagged);
   void forget_marks(Peer& peer, Path& path);
   void judge_all(Peer& peer);
@@ -327,7 +327,7 @@ void Rib::Impl::replace(Peer& peer, RouteIndex index, PathRef ref, const NlriIte
     }
   }
   path.attributes = id;
-  judge(peer, path, *share(id));
+  judge(peer, path);
   decide(index);
   const PathRef best = table.best(index);
   if (was_best || best == now || best != was.best) {
@@ -411,7 +411,7 @@ void Rib::Impl::make_long_lived(Peer& peer) {
     Attributes marked = attributes.unpack(path.attributes);
     marked.communities.push_back(kLlgrStaleCommunity);
     attributes.release(std::exchange(path.attributes, attributes.intern(marked)));
-    judge(peer, path, marked);
+    judge(peer, path);
     decide(path.route);
     const PathRef best = table.best(path.route);
     if (was.best == here || best != was.best) publish(path.route, was);
@@ -420,11 +420,11 @@ void Rib::Impl::make_long_lived(Peer& peer) {
 
 // --- Policy ---------------------------------------------------------------------------------
 
-void Rib::Impl::judge(Peer& peer, Path& path, const Attributes& judged) {
+void Rib::Impl::judge(Peer& peer, Path& path) {
   Rejected rejected = reject(peer, path.attributes);
   Verdict verdict = Verdict::Accept;
   if (rejected == Rejected::None && peer.traits.accept != nullptr)
-    verdict = peer.traits.accept->judge(path.nlri(), judged);
+    verdict = peer.traits.accept->judge(path.nlri(), *share(path.attributes));
   if (verdict == Verdict::Reject) rejected = Rejected::Policy;
   set_verdict(peer, path, rejected, verdict == Verdict::Flag);
 }
@@ -451,7 +451,7 @@ void Rib::Impl::judge_all(Peer& peer) {
     Path& path = table.path(ref);
     const Before was = before(path.route);
     const Rejected rejected = path.rejected;
-    judge(peer, path, *share(path.attributes));
+    judge(peer, path);
     if (path.rejected == rejected) continue;
     decide(path.route);
     if (table.best(path.route) != was.best) publish(path.route, was);
