@@ -366,6 +366,11 @@ MessagePtr UpdateGroup::deliver(Subscriber& subscriber, const Batch::Message& me
   if (!concerns(subscriber, batch, message)) return nullptr;
   const auto routes = std::span(batch.routes).subspan(message.first, message.last - message.first);
   if (!message.withdraws && !is_for(subscriber, message)) return withdraw_held(subscriber, routes);
+  // Where much is never sent, withdrawals are not for all who get them.
+  const bool selective = key_.send != nullptr || subscriber.filter != nullptr;
+  if (message.withdraws && selective &&
+      !std::ranges::all_of(routes, [&](RouteIndex route) { return holds(subscriber, route); }))
+    return withdraw_held(subscriber, routes);
   set_holds(subscriber, bits_of(batch, message), !message.withdraws);
   return message.bytes;
 }

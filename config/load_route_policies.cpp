@@ -162,7 +162,8 @@ void read_rules(const Value& value, evpn::PolicySettings& policy) {
   if (value.node->kind != Node::Kind::List) return;
   if (policy.rules.empty()) value.error("expected at least one rule");
   const auto rejects = [](const PolicyRule& rule) { return rule.then == RuleAction::Reject; };
-  if (!policy.rules.empty() && std::ranges::all_of(policy.rules, rejects))
+  // One that says so at its end is meant so.
+  if (!policy.rules.empty() && !all && std::ranges::all_of(policy.rules, rejects))
     value.warning("no rule accepts anything: every route is rejected");
 }
 

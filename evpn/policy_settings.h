@@ -33,14 +33,14 @@ using Community = std::variant<StandardCommunity, std::array<uint32_t, 3>,  // l
 
 // All kinds of match that are given (not empty) must hold; of one kind any of its values will do.
 struct PolicyRule {
-  std::vector<uint8_t> route_types;  // 1 to 11
-  std::vector<RouteTarget> route_targets;
-  std::vector<net::Vni> vnis;
-  std::vector<net::RouteDistinguisher> rds;
-  std::vector<MacPrefix> macs;
-  std::vector<net::IpPrefix> ips;
-  std::vector<Community> communities;
-  std::vector<net::IpPrefix> next_hops;
+  std::vector<uint8_t> route_types{};  // 1 to 11
+  std::vector<RouteTarget> route_targets{};
+  std::vector<net::Vni> vnis{};
+  std::vector<net::RouteDistinguisher> rds{};
+  std::vector<MacPrefix> macs{};
+  std::vector<net::IpPrefix> ips{};
+  std::vector<Community> communities{};
+  std::vector<net::IpPrefix> next_hops{};
   RuleAction then = RuleAction::Accept;
   bool operator==(const PolicyRule&) const = default;
 };

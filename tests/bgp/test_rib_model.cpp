@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Random histories of sessions, routes, pulls, refreshes, policies, filters and long-lived stale
-// routes against a naive model: what every peer
-// holds and what take_changes() told must be what the model says, and the counts must be exact
-// after every step. Tiny batches, messages and logs make every place where peers part and meet
-// common.
+// routes against a naive model: what every peer holds and what take_changes() told must be what the
+// model says, and the counts must be exact after every step. Tiny batches, messages and logs make
+// every place where peers part and meet common.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 

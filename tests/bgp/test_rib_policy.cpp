@@ -129,6 +129,7 @@ TEST_F(Policies, NewRulesJudgeWhatIsThereWithoutANewSession) {
   announce(1, 1, vtep(7));
   announce(1, 2, vtep(8));
   announce(1, 3, vtep(9));
+  (void)sent(1);
   (void)sent(2);
   (void)rib.take_changes();
   (void)rib.take_ready();
@@ -215,8 +216,7 @@ TEST_F(Policies, ANewSendPolicySendsTheDifferenceOnly) {
   up(2, ibgp(2));
   up(3, ibgp(3));
   for (uint32_t key = 1; key <= 20; ++key) announce(1, key, vtep(key % 4 + 1));
-  (void)sent(2);
-  (void)sent(3);
+  for (PeerId peer = 1; peer <= 3; ++peer) (void)sent(peer);
   (void)rib.take_ready();
   rib.set_policies(2, nullptr, rejecting(1));
   EXPECT_THAT(rib.take_ready(), ElementsAre(2u));
@@ -358,12 +358,14 @@ TEST_F(LongLived, IsTheLastChoice) {
   announce(1, 1, preferred);
   announce(1, 2, preferred);
   announce(3, 1, vtep(3));
-  EXPECT_EQ(paths()[0].peer, 1u);
+  EXPECT_EQ(paths()[2].peer, 1u);
   rib.peer_down(1, true);
-  EXPECT_EQ(paths()[0].peer, 1u);
+  EXPECT_EQ(paths()[2].peer, 1u);
   rib.long_lived_stale(1);
   const auto all = paths();
   ASSERT_EQ(all.size(), 4u);
+  EXPECT_EQ(all[0].peer, kLocalPeer);
+  EXPECT_EQ(all[1].reason, BestPathReason::LongLivedStale);
   EXPECT_EQ(all[2].peer, 3u);
   EXPECT_EQ(all[3].reason, BestPathReason::LongLivedStale);
 }
