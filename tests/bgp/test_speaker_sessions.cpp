@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "bgp/io/accept_limits.h"
+#include "bgp/io/targets.h"
 #include "bgp/rt_constrain.h"
 #include "speaker_support.h"
 
@@ -250,6 +251,42 @@ TEST_F(SpeakerSessions, NothingBeforeTheMembershipsAreKnown) {
     for (const NlriItem& item : update->reach) defaults += is_default_membership(item.key());
   }
   EXPECT_EQ(defaults, 1u);
+}
+
+// RFC 4684 section 3.2: other non-clients must hear of what a client asks for, even if a non-client
+// asks for the same.
+TEST(Targets, ClientsPathGoesFirst) {
+  PeerTraits client, other, external;
+  client.role = NeighborRole::ReflectorClient;
+  external.internal = false;
+  auto received = std::make_shared<Attributes>();
+  received->local_pref = 1000;
+  EXPECT_GT(membership_attributes(received, client)->local_pref,
+            membership_attributes(received, other)->local_pref);
+  EXPECT_EQ(membership_attributes(received, external), received);
+  EXPECT_EQ(membership_attributes(nullptr, client), nullptr);
+}
+
+TEST(Targets, OurOwnThatCameBack) {
+  Attributes attributes;
+  EXPECT_FALSE(is_own_membership(attributes, 65000, 7, true));
+  attributes.originator_id = 7;
+  EXPECT_TRUE(is_own_membership(attributes, 65000, 7, true));
+  EXPECT_FALSE(is_own_membership(attributes, 65000, 7, false));
+  attributes.as_path = {{AsPathSegment::Sequence, {65001, 65000}}};
+  EXPECT_TRUE(is_own_membership(attributes, 65000, 8, false));
+}
+
+TEST(Targets, WhatTakesTheDefaultAway) {
+  EXPECT_TRUE(drops_default(encode_route_refresh(kRouteTargetConstrain, 1)));
+  EXPECT_FALSE(drops_default(encode_route_refresh(kRouteTargetConstrain, 2)));
+  EXPECT_FALSE(drops_default(encode_end_of_rib(kRouteTargetConstrain)));
+  for (const bool everything : {true, false}) {
+    const Bytes nlri = everything ? default_membership_nlri() : membership_nlri(65000, kRed);
+    const std::span<const uint8_t> view = nlri;
+    EXPECT_EQ(drops_default(encode_unreach(kRouteTargetConstrain, {&view, 1}, kMaxMessage).message),
+              everything);
+  }
 }
 
 // --- What operators ask for ---
