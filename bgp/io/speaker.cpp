@@ -453,8 +453,10 @@ void Speaker::Impl::flush() {
 void Speaker::Impl::check_convergence() {
   if (converged || !started) return;
   // Clients hold their routes back until they know what is wanted: that can't wait for routes.
-  if (std::ranges::all_of(neighbors, [](const auto& n) { return n.second->targets_caught_up(); }))
+  if (std::ranges::all_of(neighbors, [](const auto& n) { return n.second->targets_caught_up(); })) {
     core.target_rib.hold_advertisements(false);
+    schedule_flush();
+  }
   if (std::ranges::all_of(neighbors, [](const auto& n) { return n.second->caught_up(); }))
     boost::asio::post(core.io, [weak = weak_from_this()] {
       if (const auto self = weak.lock()) self->converge();

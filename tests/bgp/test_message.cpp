@@ -173,6 +173,28 @@ TEST(Open, Golden) {
               testing::Contains("graceful restart 120 s, restarted, 25/70 forwarding preserved"));
 }
 
+TEST(Open, LongLivedRestart) {  // RFC 9494
+  Open open;
+  open.as_number = 65000;
+  open.hold_time = 90;
+  open.router_id = 0x0a000001;
+  open.capabilities.multiprotocol = {kL2vpnEvpn};
+  open.capabilities.graceful_restart = GracefulRestart{false, false, 0, {{kL2vpnEvpn, true}}};
+  open.capabilities.long_lived =
+      LongLivedRestart{{{kL2vpnEvpn, true, 3600}, {{1, 132}, false, 0xffffff}}};
+  const Bytes want = message(
+      "003d 01 04 fde8 005a 0a000001 20"
+      "02 1e 01 04 0019 00 46 40 06 0000 0019 46 80 47 0e 0019 46 80 000e10 0001 84 00 ffffff");
+  EXPECT_EQ(encode_open(open), want);
+  const auto back = decode_open(body(want));
+  ASSERT_TRUE(back);
+  EXPECT_EQ(*back, open);
+  EXPECT_THAT(describe(open.capabilities),
+              testing::Contains("long-lived graceful restart, 25/70 3600 s forwarding preserved, "
+                                "1/132 16777215 s"));
+  EXPECT_FALSE(decode_open(hex("04 fde8 005a 0a000001 0a 02 08 47 06 0019 46 80 000e")));
+}
+
 TEST(Open, WithoutCapabilities) {
   const auto open = decode_open(hex("04 fde8 0000 0a000001 00"));
   ASSERT_TRUE(open);

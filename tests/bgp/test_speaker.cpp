@@ -3,19 +3,8 @@
 // reconfiguration, limits, and a scripted peer that misbehaves.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <spdlog/sinks/null_sink.h>
-#include <spdlog/spdlog.h>
 
-#include <boost/asio/buffer.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/read.hpp>
-#include <boost/asio/write.hpp>
-#include <map>
-
-#include "bgp/io/speaker.h"
-#include "bgp/message.h"
-#include "fake_family.h"
+#include "speaker_support.h"
 
 using namespace bgp;
 using namespace bgp::io;
@@ -24,172 +13,6 @@ using namespace std::chrono_literals;
 using boost::asio::ip::tcp;
 using net::Bytes;
 using testing::HasSubstr;
-
-namespace {
-
-net::IpAddress ip(const char* text) { return net::IpAddress::parse(text).value(); }
-
-class SpeakerTest : public testing::Test {
- protected:
-  SpeakerTest() {
-    if (spdlog::get("bgp") == nullptr && std::getenv("BGP_TEST_LOG") == nullptr)
-      spdlog::null_logger_mt("bgp");
-  }
-
-  // Runs the loop until the condition holds; false when it did not within 20 s.
-  bool until(const std::function<bool()>& condition) {
-    const auto limit = std::chrono::steady_clock::now() + 20s;
-    while (!condition()) {
-      if (std::chrono::steady_clock::now() > limit) return false;
-      io.restart();
-      io.run_one_for(20ms);
-    }
-    return true;
-  }
-  void run_for(std::chrono::milliseconds time) {
-    io.restart();
-    io.run_for(time);
-  }
-
-  boost::asio::io_context io;
-};
-
-// A speaker and what it has learned.
-struct Node {
-  Node(boost::asio::io_context& io, const Settings& settings)
-      : speaker(std::make_unique<Speaker>(io, fake_family(), settings)) {
-    speaker->on_changes([this](const std::vector<RibChange>& changes) {
-      for (const RibChange& change : changes) {
-        ++change_count;
-        if (change.attributes)
-          routes[change.nlri] = change.attributes;
-        else
-          routes.erase(change.nlri);
-      }
-    });
-    speaker->on_converged([this] { converged = true; });
-    started = speaker->start();
-    EXPECT_TRUE(started) << started.error().what;
-  }
-  void originate(uint32_t key, const char* next_hop = "192.0.2.1") {
-    const Bytes nlri = fake_nlri(key);
-    auto attributes = std::make_shared<Attributes>();
-    attributes->next_hop = ip(next_hop);
-    attributes->extended_communities = {{0x06, 0x7f, 1, 2, 3, 4, 5, 6}};
-    speaker->originate(fake_item(nlri), attributes);
-  }
-  void withdraw(uint32_t key) {
-    const Bytes nlri = fake_nlri(key);
-    speaker->withdraw(fake_item(nlri));
-  }
-  NeighborView view(const char* address) const {
-    for (NeighborView& view : speaker->neighbors())
-      if (view.settings.address == ip(address)) return view;
-    ADD_FAILURE() << "no neighbor " << address;
-    return {};
-  }
-  bool up(const char* address) const { return view(address).state == "Established"; }
-  bool has(uint32_t key) const { return routes.contains(fake_nlri(key)); }
-  uint16_t port() const { return speaker->listening().at(0).port; }
-
-  std::map<Bytes, AttributesPtr> routes;
-  std::size_t change_count = 0;
-  bool converged = false;
-  std::unique_ptr<Speaker> speaker;
-  std::expected<void, StartError> started;
-};
-
-NeighborSettings neighbor(const char* address, const char* local) {
-  NeighborSettings n;
-  n.address = ip(address);
-  n.local_address = ip(local);
-  n.remote_as = net::AsNumber(65000);
-  n.connect_retry = 1s;
-  return n;
-}
-
-Settings base(const char* router_id) {
-  Settings s;
-  s.local_as = net::AsNumber(65000);
-  s.router_id = ip(router_id);
-  return s;
-}
-
-// Listens on 127.0.0.1 and waits for 127.0.0.2, .3, ...
-Settings reflector(int clients = 1) {
-  Settings s = base("10.0.0.9");
-  s.listen = {{ip("127.0.0.1"), 0}};
-  for (int i = 0; i < clients; ++i) {
-    auto n = neighbor(("127.0.0." + std::to_string(2 + i)).c_str(), "127.0.0.1");
-    n.passive = true;
-    n.role = NeighborRole::ReflectorClient;
-    s.neighbors.push_back(n);
-  }
-  return s;
-}
-
-// Connects from 127.0.0.<number> to the reflector.
-Settings client(int number, uint16_t port) {
-  Settings s = base(("10.0.0." + std::to_string(number)).c_str());
-  auto n = neighbor("127.0.0.1", ("127.0.0." + std::to_string(number)).c_str());
-  n.port = port;
-  s.neighbors = {n};
-  return s;
-}
-
-// A peer that says only what it is told.
-struct Script {
-  Script(boost::asio::io_context& io, const char* local, uint16_t port) : socket(io) {
-    socket.open(tcp::v4());
-    socket.bind({boost::asio::ip::make_address(local), 0});
-    socket.connect({boost::asio::ip::make_address("127.0.0.1"), port});
-    socket.non_blocking(true);
-  }
-  void send(const Bytes& bytes) { boost::asio::write(socket, boost::asio::buffer(bytes)); }
-  // What has arrived so far, as messages.
-  std::vector<Bytes> poll() {
-    Bytes chunk(65536);
-    for (;;) {
-      boost::system::error_code error;
-      const auto count = socket.read_some(boost::asio::buffer(chunk), error);
-      closed |= error && error != boost::asio::error::would_block;
-      if (error) break;
-      input.insert(input.end(), chunk.begin(), chunk.begin() + static_cast<std::ptrdiff_t>(count));
-    }
-    std::vector<Bytes> out;
-    auto at = input.begin();
-    while (input.end() - at >= static_cast<std::ptrdiff_t>(kHeaderSize)) {
-      const std::ptrdiff_t size = at[16] << 8 | at[17];
-      if (input.end() - at < size) break;
-      out.emplace_back(at, at + size);
-      at += size;
-    }
-    input.erase(input.begin(), at);
-    for (const Bytes& message : out) seen.push_back(message);
-    return out;
-  }
-  std::optional<Notification> notification() {
-    poll();
-    for (const Bytes& message : seen)
-      if (message[18] == 3) return *decode_notification(std::span(message).subspan(kHeaderSize));
-    return std::nullopt;
-  }
-  static Bytes open(uint32_t router_id) {
-    Open open;
-    open.as_number = 65000;
-    open.hold_time = 90;
-    open.router_id = router_id;
-    open.capabilities.multiprotocol = {kL2vpnEvpn};
-    open.capabilities.four_octet_as = 65000;
-    return encode_open(open);
-  }
-  tcp::socket socket;
-  Bytes input;
-  std::vector<Bytes> seen;
-  bool closed = false;
-};
-
-}  // namespace
 
 TEST_F(SpeakerTest, TwoExchangeRoutes) {
   Node a(io, reflector());
@@ -484,7 +307,7 @@ TEST_F(SpeakerTest, DisabledNeighbor) {
   ASSERT_TRUE(rr.speaker->reconfigure(settings));
   ASSERT_TRUE(until([&] { return !b.up("127.0.0.1"); }));
   EXPECT_EQ(b.view("127.0.0.1").last_error, "received Cease/Administrative Shutdown");
-  ASSERT_TRUE(until([&] { return rr.speaker->rejected_connections() > 0; }));
+  ASSERT_TRUE(until([&] { return rr.speaker->rejected_connections().not_now > 0; }));
   EXPECT_EQ(rr.view("127.0.0.2").state, "Idle");
   ASSERT_TRUE(rr.speaker->reconfigure(reflector()));
   EXPECT_TRUE(until([&] { return rr.up("127.0.0.2"); }));
@@ -516,7 +339,7 @@ TEST_F(SpeakerTest, GarbageAndStrangers) {
   Script stranger(io, "127.0.0.77", rr.port());
   ASSERT_TRUE(until([&] { return stranger.poll(), stranger.closed; }));
   EXPECT_TRUE(stranger.seen.empty());
-  EXPECT_EQ(rr.speaker->rejected_connections(), 1u);
+  EXPECT_EQ(rr.speaker->rejected_connections().not_a_neighbor, 1u);
 
   Script garbage(io, "127.0.0.2", rr.port());
   garbage.send(Bytes(5000, 0x47));

@@ -92,6 +92,14 @@ TEST(Load, NeighborHasEveryKey) {
                 "      graceful-restart: false\n"
                 "      restart-time: 1h\n"
                 "      max-prefixes: 5000\n"
+                "      max-prefixes-warning: 90\n"
+                "      max-prefixes-action: warn\n"
+                "      max-prefixes-idle: 1h\n"
+                "      delay-open: 5s\n"
+                "      open-time: 10s\n"
+                "      send-hold-time: 4m\n"
+                "      route-target-constrain: true\n"
+                "      shutdown-message: 'Schönen Tag'\n"
                 "      strip-extended-communities: [0x060D]\n"
                 "      arp-nd-community: false\n");
   EXPECT_THAT(node.bgp.listen, ElementsAre(bgp::ListenSettings{ip("::"), 179},
@@ -113,8 +121,52 @@ TEST(Load, NeighborHasEveryKey) {
   want.graceful_restart = false;
   want.restart_time = 3600s;
   want.max_prefixes = 5000;
+  want.max_prefixes_warning = 90;
+  want.max_prefixes_warn_only = true;
+  want.max_prefixes_idle = 60min;
+  want.delay_open = 5s;
+  want.open_time = 10s;
+  want.send_hold_time = 240s;
+  want.route_target_constrain = true;
+  want.shutdown_message = "Schönen Tag";
   want.strip_extended_communities = {{0x06, 0x0d}, {0x06, 0x08}};
   EXPECT_THAT(node.bgp.neighbors, ElementsAre(want));
+}
+
+TEST(Load, LinkLocalNeighborsDynamicOnesAndTcpAo) {
+  const NodeSettings node =
+      load_good(kNode +
+                "bgp:\n"
+                "  listen: [{address: 'fe80::1%eth0'}]\n"
+                "  groups:\n"
+                "    pes: {as: 65000, role: reflector-client, long-lived-time: 4h}\n"
+                "  neighbors:\n"
+                "    - {address: 'fe80::2%eth0', group: pes}\n"
+                "    - {address: 'fe80::2', interface: eth1, group: pes,\n"
+                "       ao-keys: [{send-id: 1, receive-id: 2, key: x, algorithm: hmac-sha-256}]}\n"
+                "  dynamic-neighbors:\n"
+                "    - {prefix: 192.0.2.0/24, limit: 50, group: pes, passive: false}\n");
+  EXPECT_THAT(node.bgp.listen, ElementsAre(bgp::ListenSettings{ip("fe80::1"), 179, "eth0"}));
+  bgp::NeighborSettings want;
+  want.address = ip("fe80::2");
+  want.interface = "eth0";
+  want.group = "pes";
+  want.remote_as = net::AsNumber(65000);
+  want.role = bgp::NeighborRole::ReflectorClient;
+  want.long_lived_time = 14400s;
+  bgp::NeighborSettings second = want;
+  second.interface = "eth1";
+  second.ao_keys = {{1, 2, "hmac-sha-256", "x"}};
+  EXPECT_THAT(node.bgp.neighbors, ElementsAre(want, second));
+  ASSERT_EQ(node.bgp.dynamic_neighbors.size(), 1u);
+  const bgp::DynamicNeighbors& dynamic = node.bgp.dynamic_neighbors[0];
+  EXPECT_EQ(dynamic.prefix, ip("192.0.2.0"));
+  EXPECT_EQ(dynamic.prefix_length, 24);
+  EXPECT_EQ(dynamic.limit, 50u);
+  want.address = {};
+  want.interface.clear();
+  want.passive = true;  // whatever the file says
+  EXPECT_EQ(dynamic.like, want);
 }
 
 TEST(Load, NeighborDefaults) {
