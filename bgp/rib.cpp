@@ -470,8 +470,14 @@ void Rib::Impl::judge(Peer& peer, Path& path) {
 }
 
 void Rib::Impl::set_verdict(Peer& peer, Path& path, Rejected rejected, bool flagged) {
-  if (path.rejected != Rejected::None) --peer.rejected;
-  if (rejected != Rejected::None) ++peer.rejected;
+  if (path.rejected != Rejected::None) {
+    --peer.rejected;
+    --peer.rejected_by[static_cast<std::size_t>(path.rejected)];
+  }
+  if (rejected != Rejected::None) {
+    ++peer.rejected;
+    ++peer.rejected_by[static_cast<std::size_t>(rejected)];
+  }
   if (path.flagged) --peer.flagged;
   if (flagged) ++peer.flagged;
   path.rejected = rejected;
@@ -685,9 +691,10 @@ std::shared_ptr<const net::Bytes> Rib::pull(PeerId id) {
 PeerCounts Rib::counts(PeerId id) const {
   const Peer* peer = impl_->find_peer(id);
   if (peer == nullptr) return {};
-  return {peer->received, peer->stale,
-          peer->out.held, peer->group != nullptr ? peer->group->queued(peer->out) : 0,
-          peer->rejected, peer->flagged};
+  return {peer->received,   peer->stale,
+          peer->out.held,   peer->group != nullptr ? peer->group->queued(peer->out) : 0,
+          peer->rejected,   peer->flagged,
+          peer->rejected_by};
 }
 
 std::string Rib::explain(const PathView& path) const {

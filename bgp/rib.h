@@ -12,6 +12,7 @@
 // The parts: route_table (routes, paths, NLRI), attribute_store (interned attributes), best_path
 // (the decision), export_policy (who gets what), update_group (Adj-RIB-Out).
 #pragma once
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -67,6 +68,7 @@ const char* to_string(BestPathReason reason);
 // Why a received path is not usable (kept, shown, never selected).
 enum class Rejected : uint8_t { None, OwnAsInPath, OwnOriginatorId, OwnClusterId, Policy };
 const char* to_string(Rejected rejected);
+inline constexpr std::size_t kRejectedKinds = 5;
 
 struct PathView {
   std::span<const uint8_t> nlri;  // type, length, body
@@ -92,10 +94,11 @@ struct RibChange {
 struct PeerCounts {
   uint64_t received = 0;  // paths in Adj-RIB-In
   uint64_t stale = 0;
-  uint64_t advertised = 0;  // routes that the peer has from us
-  uint64_t queued = 0;      // changes not yet pulled
-  uint64_t rejected = 0;    // of received: by loop checks or policy
-  uint64_t flagged = 0;     // of received
+  uint64_t advertised = 0;                             // routes that the peer has from us
+  uint64_t queued = 0;                                 // changes not yet pulled
+  uint64_t rejected = 0;                               // of received: by loop checks or policy
+  uint64_t flagged = 0;                                // of received
+  std::array<uint64_t, kRejectedKinds> rejected_by{};  // rejected, by reason (Rejected)
 };
 
 class Rib {

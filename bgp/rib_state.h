@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // What the parts of the RIB share: routes, attributes and peers. Owned by Rib.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -25,6 +26,7 @@ struct Peer {
   uint64_t received = 0;
   uint64_t stale = 0;
   uint64_t rejected = 0;
+  std::array<uint64_t, kRejectedKinds> rejected_by{};
   uint64_t flagged = 0;
   UpdateGroup* group = nullptr;  // while up
   Subscriber out;

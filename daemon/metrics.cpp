@@ -99,8 +99,10 @@ void collect_neighbor(const bgp::io::NeighborView& n, Collector& out) {
             number(n.counts.received));
   out.gauge("peerlan_bgp_routes_accepted", "Of these, those that may be selected", peer,
             number(n.counts.received - std::min(n.counts.received, n.counts.rejected)));
-  out.gauge("peerlan_bgp_routes_rejected", "Of these, rejected by loop checks or policy", peer,
-            number(n.counts.rejected));
+  for (std::size_t i = 1; i < bgp::kRejectedKinds; ++i)
+    out.gauge("peerlan_bgp_routes_rejected", "Of these, rejected by loop checks or policy",
+              with({{"reason", bgp::to_string(static_cast<bgp::Rejected>(i))}}),
+              number(n.counts.rejected_by[i]));
   out.gauge("peerlan_bgp_routes_flagged", "Of these, flagged by policy", peer,
             number(n.counts.flagged));
   out.gauge("peerlan_bgp_routes_stale", "Of these, kept over a restart (RFC 4724)", peer,

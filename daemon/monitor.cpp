@@ -124,9 +124,10 @@ void Monitor::Client::add(Event event) {
     ++monitor_.lost_;
     return;
   }
+  const bool idle = events_.empty();
   if (lost_ > 0) events_.push_back({event.time, Event::Lost{std::exchange(lost_, 0)}});
   events_.push_back(std::move(event));
-  if (events_.size() == 1 && wake_) wake_();
+  if (idle && wake_) wake_();
 }
 
 std::string Monitor::Client::take() {

@@ -80,7 +80,7 @@ class Dump {
       auto record = std::ranges::find_if(
           records_, [&](const Record& known) { return std::ranges::equal(known.nlri, path.nlri); });
       if (record == records_.end())
-        record = records_.insert(record, {{path.nlri.begin(), path.nlri.end()}, {}});
+        record = records_.insert(record, Record{{path.nlri.begin(), path.nlri.end()}, {}});
       record->entries.push_back({peer->second.first, peer->second.second, path.attributes});
       return true;
     });

@@ -54,6 +54,16 @@ json::object messages(const std::array<uint64_t, bgp::io::NeighborView::kMessage
           {"unknown", counts[0]}};
 }
 
+json::object rejected_by(const bgp::PeerCounts& counts) {
+  const auto of = [&](bgp::Rejected reason) {
+    return counts.rejected_by[static_cast<std::size_t>(reason)];
+  };
+  return {{"own_as_in_path", of(bgp::Rejected::OwnAsInPath)},
+          {"own_originator_id", of(bgp::Rejected::OwnOriginatorId)},
+          {"own_cluster_id", of(bgp::Rejected::OwnClusterId)},
+          {"policy", of(bgp::Rejected::Policy)}};
+}
+
 uint64_t resets(const bgp::io::NeighborView& n) {
   uint64_t count = 0;
   for (const auto& one : n.notifications)
@@ -106,6 +116,7 @@ json::object neighbor_row(const bgp::io::NeighborView& n) {
       {"routes_received", n.counts.received},
       {"routes_accepted", n.counts.received - std::min(n.counts.received, n.counts.rejected)},
       {"routes_rejected", n.counts.rejected},
+      {"routes_rejected_by_reason", rejected_by(n.counts)},
       {"routes_flagged", n.counts.flagged},
       {"routes_stale", n.counts.stale},
       {"routes_advertised", n.counts.advertised},

@@ -21,9 +21,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr uint32_t kPlaces = 512;           // of a table, looked at in a turn
-constexpr std::size_t kDumpQueue = 262144;  // octets that wait before a walk pauses
-constexpr std::size_t kGather = 32;         // messages a write
+constexpr uint32_t kPlaces = 512;        // of a table, looked at in a turn
+constexpr uint64_t kDumpQueue = 262144;  // octets that wait before a walk pauses
+constexpr std::size_t kGather = 32;      // messages a write
 constexpr auto kConnectTime = 10s;
 constexpr const char* kTableName = "global";  // RFC 9069 section 5.2.1
 
@@ -298,7 +298,8 @@ void BmpClient::write() {
 // --- Walks over the tables ----------------------------------------------------------------------
 
 void BmpClient::schedule_work() {
-  const bool paused = changes_.empty() && (jobs_.empty() || queued_ > kDumpQueue);
+  const bool paused = changes_.empty() &&
+                      (jobs_.empty() || queued_ > std::min(kDumpQueue, settings_.queue_limit / 4));
   if (paused || std::exchange(work_scheduled_, true)) return;
   boost::asio::post(io_, [weak = weak_from_this()] {
     const auto self = weak.lock();

@@ -2,10 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
+#include <map>
 
 #include "cli/render.h"
 #include "cli/table.h"
+#include "cli/words.h"
 
 using testing::HasSubstr;
 
@@ -60,8 +63,83 @@ TEST(Render, NoDropsIsSaid) {
 }
 
 TEST(Render, WrongShapesDoNotCrash) {
-  for (const char* what :
-       {"summary", "neighbors", "routes", "macs", "bindings", "ports", "drops", "else"})
+  for (const char* what : {"summary", "neighbors", "routes", "macs", "bindings", "ports", "drops",
+                           "collectors", "else"})
     for (const char* document : {"{}", R"({"summary":1,"ports":{},"routes":[1,null],"drops":"x"})"})
       EXPECT_NO_THROW(rendered(what, document)) << what << document;
+}
+
+TEST(Render, WhyGoesBeforeTheReason) {
+  const auto text = rendered("routes", R"({"routes":[
+    {"route":"[3]","best":false,"rejected":null,"reason":"MED","why":"lost: higher MED (2)"}]
+})");
+  EXPECT_THAT(text, HasSubstr("lost: higher MED (2)"));
+}
+
+TEST(Render, NeighborShowsBothSides) {
+  const auto text = cli::render_neighbor(boost::json::parse(R"({"address":"10.0.0.1",
+    "state":"Established","state_seconds":75,"enabled":true,
+    "capabilities_sent":["route refresh","mine"],"capabilities_received":["route refresh","its"],
+    "timers":[{"name":"hold","left_seconds":7}],
+    "messages_in_by_type":{"open":1},"messages_out_by_type":{"open":2},
+    "last_error":"received Cease","last_error_data":"026869","last_error_seconds":3})")
+                                             .as_object());
+  EXPECT_THAT(text, testing::ContainsRegex("route refresh +route refresh\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("  mine\n"));
+  EXPECT_THAT(text, testing::ContainsRegex(" +its\n"));
+  EXPECT_THAT(text, HasSubstr("hold 7s"));
+  EXPECT_THAT(text, testing::ContainsRegex("open +1 +2\n"));
+  EXPECT_THAT(text, HasSubstr("last error: received Cease, octets 026869, 3s ago"));
+}
+
+TEST(Render, EventsAreLines) {
+  const auto line = [](const char* event) {
+    return cli::render_event(boost::json::parse(event).as_object());
+  };
+  EXPECT_EQ(line(R"({"event":"watching"})"), "");
+  EXPECT_EQ(line(R"({"event":"lost","time":"T","count":5})"),
+            "T 5 events were lost: this reader is too slow\n");
+  EXPECT_EQ(line(R"({"event":"neighbor-down","time":"T","neighbor":"a","reason":"x"})"),
+            "T a down: x\n");
+  EXPECT_EQ(
+      line(R"({"event":"route-withdrawn","time":"T","rd":"1:1","route":"[3]","previous":"a"})"),
+      "T - 1:1 [3] (was from a)\n");
+}
+
+// What fits one stretch is sorted; a longer table comes as it is, in stretches with one header.
+TEST(RowPrinter, SortsShortAndStreamsLong) {
+  std::string text;
+  const auto print = [&](const std::string& part) { text += part; };
+  const auto row = [](int number) {
+    return boost::json::object{{"rd", "1:1"}, {"type", 2}, {"route", std::to_string(number)}};
+  };
+  cli::RowPrinter shorter("routes", false, print);
+  for (int i : {3, 1, 2}) shorter.add(row(i));
+  shorter.finish({{"total", 9}, {"shown", 3}});
+  EXPECT_LT(text.find(" 1 "), text.find(" 3 "));
+  EXPECT_THAT(text, HasSubstr("3 of 9 paths."));
+  text.clear();
+  cli::RowPrinter longer("routes", false, print);
+  for (int i = 0; i < 12000; ++i) longer.add(row(100000 + i));
+  EXPECT_FALSE(text.empty());
+  longer.finish({{"total", 12000}, {"shown", 12000}});
+  EXPECT_EQ(text.find("NEXT HOP"), text.rfind("NEXT HOP"));
+  EXPECT_EQ(std::ranges::count(text, '\n'), 12002);
+}
+
+TEST(Words, AreFilters) {
+  const cli::FilterWord filters[] = {{"type"}, {"mac"}, {"why", true}};
+  std::map<std::string, std::string> arguments;
+  ASSERT_TRUE(cli::take_words({"type", "2", "why", "mac", "x"}, filters, nullptr, arguments));
+  EXPECT_EQ(arguments,
+            (std::map<std::string, std::string>{{"type", "2"}, {"why", "true"}, {"mac", "x"}}));
+  EXPECT_THAT(cli::take_words({"dance"}, filters, nullptr, arguments).error(),
+              HasSubstr("\"dance\""));
+  EXPECT_THAT(cli::take_words({"why", "type"}, filters, nullptr, arguments).error(),
+              HasSubstr("type: a value"));
+  arguments.clear();
+  const cli::FilterWord neighbor[] = {{"neighbor"}};
+  ASSERT_TRUE(cli::take_words({"pe1"}, neighbor, "neighbor", arguments));
+  EXPECT_EQ(arguments["neighbor"], "pe1");
+  EXPECT_FALSE(cli::take_words({"pe2"}, neighbor, "neighbor", arguments));
 }
