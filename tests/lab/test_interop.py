@@ -13,7 +13,7 @@ import unittest
 import labkit
 import test_differential as routes
 from labkit import wait_for
-from scripted import DAEMON, Reflector
+from scripted import DAEMON, KEEPALIVE, Reflector
 
 FAR = "10.98.0.9"
 FRR, GOBGP, EXABGP, BIRD = (f"10.98.0.{n}" for n in range(1, 5))
@@ -109,7 +109,7 @@ class Interop(unittest.TestCase):
     # --- FRRouting: zebra and bgpd over a bridge with a VXLAN device
     @classmethod
     def prepare_frr(cls):
-        for command in ("link add br1 type bridge", "link add vx1 type vxlan id 100 local " + FRR + " dstport 4789 nolearning",
+        for command in (f"addr add {FRR}/32 dev lo", "link add br1 type bridge", "link add vx1 type vxlan id 100 local " + FRR + " dstport 4789 nolearning",
                         "link set vx1 master br1", "link set br1 up", "link set vx1 up", "link add p1 type veth peer name p2",
                         "link set p1 master br1", "link set p1 up", "link set p2 up"):
             cls.rr.net.run("ip", *command.split())
@@ -196,6 +196,9 @@ class Interop(unittest.TestCase):
         cls.start("bird", "bird", "-f", "-c", cls.folder / "bird.conf", "-s", cls.folder / "bird.ctl")
 
     # --- common
+    def setUp(self):
+        self.far.send(b"", KEEPALIVE)
+
     def need(self, name):
         if not self.installed[name]:
             self.skipTest(f"{name} is not installed")
@@ -347,7 +350,13 @@ class Interop(unittest.TestCase):
         self.check_announce_and_withdraw("gobgp", GOBGP)
 
     def test_gobgp_refresh(self):
-        self.check_refresh("gobgp", GOBGP, lambda: self.gobgp("neighbor", DAEMON, "softresetin", "-a", "evpn"))
+        # It keeps what it received and never asks; but it can send everything again, which is no change.
+        self.both_announce("gobgp", GOBGP)
+        before, told = self.neighbor(GOBGP), len(self.far.received)
+        self.gobgp("neighbor", DAEMON, "softresetout", "-a", "evpn")
+        wait_for("its table again", lambda: self.neighbor(GOBGP)["updates_in"] > before["updates_in"])
+        self.wait_both("gobgp", GOBGP)
+        self.assertEqual(len(self.far.received), told)
 
     def test_gobgp_restart(self):
         self.check_restart("gobgp", GOBGP, announce_again=True)
