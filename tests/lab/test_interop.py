@@ -36,12 +36,13 @@ router bgp 65000
   advertise-all-vni
  exit-address-family
 """
+# It would try to connect every 5 seconds at most, so here we connect.
 GOBGP_CONF = f"""
-global: {{ config: {{ as: 65000, router-id: {GOBGP}, port: -1 }} }}
+global: {{ config: {{ as: 65000, router-id: {GOBGP}, local-address-list: [{GOBGP}] }} }}
 neighbors:
   - config: {{ neighbor-address: {DAEMON}, peer-as: 65000 }}
-    transport: {{ config: {{ local-address: {GOBGP} }} }}
-    timers: {{ config: {{ connect-retry: 1, idle-hold-time-after-reset: 1 }} }}
+    transport: {{ config: {{ local-address: {GOBGP}, passive-mode: true }} }}
+    timers: {{ config: {{ idle-hold-time-after-reset: 1 }} }}
     afi-safis: [{{ config: {{ afi-safi-name: l2vpn-evpn }} }}]
 """
 # Commands for ExaBGP come over a FIFO that the test writes.
@@ -58,7 +59,7 @@ neighbor {daemon} {{
 BIRD_CONF = f"""
 router id {BIRD};
 protocol device {{ }}
-protocol bgp rr {{
+protocol bgp reflector {{
   strict bind on;
   local {BIRD} as 65000;
   neighbor {DAEMON} as 65000;
@@ -74,9 +75,10 @@ class Interop(unittest.TestCase):
         missing = [p for p in ("peerland", "peerlan") if not (labkit.BUILD / "bin" / p).exists()]
         if missing:
             raise unittest.SkipTest(f"not built: {missing}")
-        common = "as: 65000, role: reflector-client, passive: true, connect-retry: 1, arp-nd-community: false"
+        active = "as: 65000, role: reflector-client, connect-retry: 1, arp-nd-community: false"
+        common = active + ", passive: true"
         cls.rr = Reflector("plinterop", [
-            f"address: {FAR}, {common}", f"address: {GOBGP}, {common}", f"address: {EXABGP}, {common}",
+            f"address: {FAR}, {common}", f"address: {GOBGP}, {active}, local-address: {DAEMON}", f"address: {EXABGP}, {common}",
             f"address: {BIRD}, {common}", f"address: {FRR}, {common}, hold-time: 9, password: {PASSWORD}"])
         cls.addClassCleanup(cls.rr.stop)
         cls.folder = cls.rr.folder
@@ -383,11 +385,11 @@ class Interop(unittest.TestCase):
         wait_for("the refusal", lambda: "Unsupported Capability" in (self.neighbor(BIRD)["last_error"] or ""))
         birdc = lambda *words: self.rr.net.run("birdc", "-s", self.folder / "bird.ctl", *words).stdout  # noqa: E731
         wait_for("BIRD to say so", lambda: re.search(r"Required capability missing|Unsupported capability",
-                                                     birdc("show", "protocols", "all", "rr")))
+                                                     birdc("show", "protocols", "all", "reflector")))
         self.assertTrue(self.rr.alive())
         self.assertTrue(self.up(FAR))
         refusals = self.rr.log().count(f"{BIRD}: ")
-        birdc("restart", "rr")
+        birdc("restart", "reflector")
         wait_for("another attempt", lambda: self.rr.log().count(f"{BIRD}: ") > refusals)
         self.kill("bird", signal.SIGTERM)
         self.assertEqual(self.neighbor(BIRD)["established_count"], 0)
