@@ -82,10 +82,8 @@ def listed(command):
 
 
 def is_google_test(command):
-    if len(command) != 1 or not os.access(command[0], os.X_OK):
-        return False
-    with open(command[0], "rb") as program:
-        return b"gtest_list_tests" in program.read()
+    """What peerlan_test() of cmake/peerlan.cmake registers: a program without arguments, if it is built."""
+    return len(command) == 1 and os.access(command[0], os.X_OK)
 
 
 def run_google_test(command, environment, names):
