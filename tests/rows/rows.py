@@ -34,7 +34,7 @@ class Row:
             return "fail", " ".join(failed)
         skipped = [t for t in self.tests if results.get(t) == "skip"]
         if missing or skipped:
-            return "not done", "no such test: " + " ".join(missing) if missing else "skipped: " + " ".join(skipped)
+            return "not done", "not run: " + " ".join(missing) if missing else "skipped: " + " ".join(skipped)
         return "pass", ""
 
 
