@@ -57,11 +57,12 @@ run_ctest() { # PRESET, arguments of ctest
 }
 
 run_fuzz() { # TARGET: one of build/fuzz, for FUZZ_SECONDS
-  local program
+  local program corpora
   program=$(find build/fuzz -type f -executable -name "$1" | head -n 1)
+  mapfile -t corpora < <(find tests -type d -path "*/corpus/$1") # only read; what is found new goes to build/
   mkdir -p "build/fuzz/found/$1" "build/fuzz/corpus/$1"
   "$program" -max_total_time="$FUZZ_SECONDS" -timeout=20 -rss_limit_mb=2048 -print_final_stats=0 -verbosity=0 \
-    -artifact_prefix="build/fuzz/found/$1/" "build/fuzz/corpus/$1" >"build/fuzz/$1.log" 2>&1
+    -artifact_prefix="build/fuzz/found/$1/" "build/fuzz/corpus/$1" "${corpora[@]}" >"build/fuzz/$1.log" 2>&1
   echo $? >"build/fuzz/$1.exit"
 }
 

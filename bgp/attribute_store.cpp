@@ -24,6 +24,7 @@ enum Present : uint16_t {
   kLargeCommunities = 1024,
   kClusterList = 2048,
   kUnknown = 4096,
+  kPartial = 8192,
 };
 
 constexpr uint32_t kNoExportCommunity = 0xffffff01, kNoAdvertiseCommunity = 0xffffff02,
@@ -96,6 +97,7 @@ uint16_t presence(const Attributes& a) {
   set(!a.large_communities.empty(), kLargeCommunities);
   set(!a.cluster_list.empty(), kClusterList);
   set(!a.unknown.empty(), kUnknown);
+  set(a.partial != 0, kPartial);
   return bits;
 }
 
@@ -178,6 +180,7 @@ void AttributeStore::pack(const Attributes& a) {
       out.list(attribute.value);
     }
   }
+  if (a.partial != 0) scratch_.push_back(a.partial);
   head.size = static_cast<uint32_t>(scratch_.size());
   std::memcpy(scratch_.data(), &head, sizeof head);
   head.hash = static_cast<uint32_t>(
@@ -224,6 +227,7 @@ Attributes AttributeStore::unpack(AttributeId id) const {
       in.list(attribute.value);
     }
   }
+  if (has(kPartial)) a.partial = in.octet();
   return a;
 }
 

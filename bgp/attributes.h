@@ -56,6 +56,7 @@ struct Attributes {
   std::vector<uint32_t> cluster_list;
   std::optional<net::Bytes> pmsi_tunnel;  // value verbatim, RFC 6514 section 5
   std::vector<UnknownAttribute> unknown;  // optional transitive ones only; Partial set when relayed
+  uint8_t partial = 0;  // of those that came with Partial set: partial_bit() of bgp/message.h
 
   auto operator<=>(const Attributes&) const = default;
 };

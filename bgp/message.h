@@ -58,6 +58,19 @@ enum class AttributeType : uint8_t {
   LargeCommunities = 32,
 };
 
+// Of Attributes::partial; 0: not optional transitive, or not one we know. Who understands such an
+// attribute passes Partial on all the same (RFC 4271 section 5).
+constexpr uint8_t partial_bit(AttributeType type) {
+  switch (type) {
+    case AttributeType::Aggregator: return 1;
+    case AttributeType::Communities: return 2;
+    case AttributeType::ExtendedCommunities: return 4;
+    case AttributeType::PmsiTunnel: return 8;
+    case AttributeType::LargeCommunities: return 16;
+    default: return 0;
+  }
+}
+
 // Flags of a path attribute, RFC 4271 section 4.3.
 inline constexpr uint8_t kFlagOptional = 0x80;
 inline constexpr uint8_t kFlagTransitive = 0x40;

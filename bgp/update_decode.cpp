@@ -368,6 +368,9 @@ class Decoder {
       record(raw, ErrorHandling::TreatAsWithdraw);
     else if (!rule.decode(raw.value, working_))
       record(raw, rule.malformed);
+    else if ((raw.flags & kFlagPartial) != 0)
+      working_.attributes.partial =
+          static_cast<uint8_t>(working_.attributes.partial | partial_bit(rule.type));
   }
 
   // RFC 4271 section 5: kept with Partial set when transitive, else ignored. A well-known one that

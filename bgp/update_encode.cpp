@@ -133,7 +133,8 @@ net::Bytes encode_attributes(const Attributes& a, const EncodeOptions& options) 
   };
   const auto put = [&](uint8_t flags, AttributeType type, std::span<const uint8_t> value) {
     unknown_below(type);
-    attribute(out, flags, type, value);
+    const bool partial = (a.partial & partial_bit(type)) != 0;
+    attribute(out, static_cast<uint8_t>(partial ? flags | kFlagPartial : flags), type, value);
   };
   put(kFlagTransitive, AttributeType::Origin, net::Bytes{static_cast<uint8_t>(a.origin)});
   put(kFlagTransitive, AttributeType::AsPath, as_path(a.as_path, options.four_octet_as, true));

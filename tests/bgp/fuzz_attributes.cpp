@@ -85,6 +85,11 @@ Attributes make_attributes(net::ByteReader& in) {
     const auto gone = std::ranges::unique(a.unknown, {}, &UnknownAttribute::type);
     a.unknown.erase(gone.begin(), gone.end());
   }
+  if (has(13))
+    a.partial =
+        static_cast<uint8_t>((a.aggregator ? 1 : 0) | (a.communities.empty() ? 0 : 2) |
+                             (a.extended_communities.empty() ? 0 : 4) | (a.pmsi_tunnel ? 8 : 0) |
+                             (a.large_communities.empty() ? 0 : 16));
   return a;
 }
 

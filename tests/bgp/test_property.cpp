@@ -117,6 +117,10 @@ Attributes make_attributes() {
   }
   for (uint8_t type = 200; coin() && type < 205; ++type)
     a.unknown.push_back({kFlagOptional | kFlagTransitive | kFlagPartial, type, octets(300)});
+  a.partial = static_cast<uint8_t>(
+      (a.aggregator ? coin() : false) * 1 | (a.communities.empty() ? false : coin()) * 2 |
+      (a.extended_communities.empty() ? false : coin()) * 4 | (a.pmsi_tunnel ? coin() : false) * 8 |
+      (a.large_communities.empty() ? false : coin()) * 16);
   return a;
 }
 

@@ -233,7 +233,8 @@ def _judge(body, verdict):
                 optional, transitive, check = RULES[code]
                 need(kind == optional << 7 | transitive << 6)
                 check(value)
-                verdict.attributes[code] = (kind, value)
+                # RFC 4271 section 5: who understands an attribute does not clear Partial either.
+                verdict.attributes[code] = (kind | (flags & 0x20 if kind == 0xc0 else 0), value)
             else:
                 need(kind & 0x80)  # an unknown well-known one
                 if kind & 0x40:

@@ -42,7 +42,8 @@ class Namespace:
         subprocess.run(["ip", "netns", "add", self.name], check=True)
         atexit.register(self.remove)
         self.run("ip", "link", "set", "lo", "up")
-        self.run("ip", "route", "add", "local", "10.0.0.0/8", "dev", "lo")
+        # On lo the whole prefix is local then, and FRRouting finds a route in the main table.
+        self.run("ip", "addr", "add", f"{DAEMON}/8", "dev", "lo")
 
     def run(self, *argv, check=True):
         return subprocess.run(["ip", "netns", "exec", self.name, *map(str, argv)], check=check, text=True,

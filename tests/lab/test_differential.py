@@ -263,6 +263,14 @@ class Differential(unittest.TestCase):
         key = self.relayed(mac_route(mac_of(10)), attributes=USUAL + attribute(0xc0, 200, b"\1\2\3"))
         self.assertEqual(self.observer.held[key][1][200], (0xe0, b"\1\2\3"))
 
+    def test_partial_stays_set(self):
+        # RFC 4271 section 5, also for attributes that we understand.
+        key = self.relayed(mac_route(mac_of(10)), attributes=ORIGIN + AS_PATH + LOCAL_PREF + attribute(0xe0, 7, b"\0\0\xfc\0\x0a\0\0\1")
+                           + attribute(0xe0, 8, b"\xfd\xe8\0\1") + attribute(0xe0, 16, TARGETS)
+                           + attribute(0xe0, 22, PMSI[3:]) + attribute(0xe0, 32, b"\0\0\0\1" * 3))
+        for code in (7, 8, 16, 22, 32):
+            self.assertEqual(self.observer.held[key][1][code][0], 0xe0, code)
+
     def test_types_1_4_and_5(self):
         self.relayed(nlri(1, rd() + ESI + b"\xff\xff\xff\xff\0\0\0"), nlri(1, rd() + ESI + b"\0\0\0\0\xab\xcd\xef"),
                      nlri(4, rd() + ESI + b"\x20\x0a\0\0\x15"),
