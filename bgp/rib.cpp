@@ -39,8 +39,11 @@ struct Rib::Impl : RibState {
   void withdraw(const Peer& peer, std::span<const uint8_t> key, uint32_t hash);
   void replace(Peer& peer, RouteIndex route, PathRef ref, const NlriItem& item, AttributeId id);
   void withdraw(PathRef ref);
-  void remove_stale(Peer& peer);
   void mark_stale(Peer& peer);
+  void doom(Peer& peer, PathRef& list);
+  void end(Peer& peer);
+  bool work();
+  void remove_ended(const Peer& peer, std::span<const uint8_t> key, uint32_t hash);
 
   AttributeId intern(const AttributesPtr& received);
   AttributesPtr share(AttributeId id);
@@ -52,14 +55,16 @@ struct Rib::Impl : RibState {
   void publish(RouteIndex route, const Before& before);
 
   void link_to_peer(Peer& peer, PathRef ref);
-  void unlink_from_peer(Peer& peer, const Path& path);
+  void unlink_from_peer(Peer& peer, PathRef ref);
   void unlink_from_route(PathRef ref);
 
   std::unordered_map<PeerId, uint16_t> slots;
   std::vector<uint16_t> free_slots;
   std::vector<std::unique_ptr<UpdateGroup>> groups;
-  std::vector<PeerId> announced;  // peers with `announced` set
+  std::vector<PeerId> announced;   // peers with `announced` set
+  std::vector<uint16_t> to_clean;  // slots with doomed paths
   std::vector<RouteIndex> changed;
+  net::Bytes changed_nlris;  // what the last take_changes() names
   bool held = false;
   std::size_t live_routes = 0, live_paths = 0;
 
@@ -95,14 +100,25 @@ Peer& Rib::Impl::make_peer(PeerId id) {
   peers[slot] = std::make_unique<Peer>();
   peers[slot]->id = id;
   peers[slot]->slot = peers[slot]->out.slot = slot;
+  peers[slot]->has_ended = std::ranges::any_of(peers, [&](const auto& other) {
+    return other != nullptr && other->ended && other->id == id;
+  });
   slots[id] = slot;
   return *peers[slot];
 }
 
 void Rib::Impl::drop_peer_if_unused(Peer& peer) {
-  if (peer.up || peer.paths != kNoPath || peer.id == kLocalPeer) return;
+  const bool has_paths =
+      peer.paths != kNoPath || peer.stale_paths != kNoPath || !peer.doomed.empty();
+  if (peer.up || has_paths || peer.id == kLocalPeer) return;
   const uint16_t slot = peer.slot;
-  slots.erase(peer.id);
+  if (!peer.ended) {
+    slots.erase(peer.id);
+  } else if (Peer* successor = find_peer(peer.id)) {
+    successor->has_ended = std::ranges::any_of(peers, [&](const auto& other) {
+      return other != nullptr && other->ended && other->id == peer.id && other.get() != &peer;
+    });
+  }
   peers[slot].reset();
   free_slots.push_back(slot);
   for (const auto& group : groups) group->forget_batches();
@@ -134,12 +150,17 @@ void Rib::Impl::link_to_peer(Peer& peer, PathRef ref) {
   peer.paths = ref;
 }
 
-void Rib::Impl::unlink_from_peer(Peer& peer, const Path& path) {
+void Rib::Impl::unlink_from_peer(Peer& peer, PathRef ref) {
+  const Path& path = table.path(ref);
+  if (path.peer_next != kNoPath) table.path(path.peer_next).peer_previous = path.peer_previous;
   if (path.peer_previous != kNoPath)
     table.path(path.peer_previous).peer_next = path.peer_next;
-  else
+  else if (peer.paths == ref)
     peer.paths = path.peer_next;
-  if (path.peer_next != kNoPath) table.path(path.peer_next).peer_previous = path.peer_previous;
+  else if (peer.stale_paths == ref)
+    peer.stale_paths = path.peer_next;
+  else
+    *std::ranges::find(peer.doomed, ref) = path.peer_next;
 }
 
 // --- Attributes -----------------------------------------------------------------------------
@@ -307,6 +328,8 @@ void Rib::Impl::update(Peer& peer, const NlriItem& item, uint32_t hash, Attribut
   const Before was = before(route);
   path.stale = false;
   --peer.stale;
+  unlink_from_peer(peer, ref);
+  link_to_peer(peer, ref);
   decide(route);
   if (table.best(route) != was.best) publish(route, was);
 }
@@ -335,9 +358,13 @@ void Rib::Impl::replace(Peer& peer, RouteIndex index, PathRef ref, const NlriIte
     Path& old = table.path(ref);
     attributes.release(old.attributes);
     if (old.stale) --peer.stale;
+    if (now == ref && old.stale) {
+      unlink_from_peer(peer, ref);
+      link_to_peer(peer, ref);
+    }
     old.stale = false;
     if (now != ref) {
-      unlink_from_peer(peer, old);
+      unlink_from_peer(peer, ref);
       unlink_from_route(ref);
       table.free_path(ref);
       --peer.received;
@@ -377,7 +404,7 @@ void Rib::Impl::withdraw(PathRef ref) {
   const RouteIndex index = path.route;
   Peer& peer = *peers[path.peer];
   const Before was = before(index);
-  unlink_from_peer(peer, path);
+  unlink_from_peer(peer, ref);
   --peer.received;
   --live_paths;
   if (path.stale) --peer.stale;
@@ -400,22 +427,65 @@ void Rib::Impl::withdraw(PathRef ref) {
   if (table.best(index) != was.best) publish(index, was);
 }
 
-void Rib::Impl::remove_stale(Peer& peer) {
-  for (PathRef ref = peer.paths; ref != kNoPath && peer.stale != 0;) {
-    const PathRef next = table.path(ref).peer_next;
-    if (table.path(ref).stale) withdraw(ref);
-    ref = next;
-  }
-}
-
 void Rib::Impl::mark_stale(Peer& peer) {
   for (PathRef ref = peer.paths; ref != kNoPath; ref = table.path(ref).peer_next) {
     Path& path = table.path(ref);
-    const Before was = before(path.route);
+    if (path.peer_next != kNoPath) table.prefetch(path.peer_next);
     path.stale = true;
-    ++peer.stale;
+    if (path.next == kNoPath && table.route(path.route).first == ref) continue;
+    const Before was = before(path.route);
     decide(path.route);
     if (table.best(path.route) != was.best) publish(path.route, was);
+  }
+  peer.stale = peer.received;
+  peer.stale_paths = std::exchange(peer.paths, kNoPath);
+}
+
+// --- Removal in slices ----------------------------------------------------------------------
+
+// The paths of the list are to go.
+void Rib::Impl::doom(Peer& peer, PathRef& list) {
+  if (list == kNoPath) return;
+  if (peer.doomed.empty()) to_clean.push_back(peer.slot);
+  peer.doomed.push_back(std::exchange(list, kNoPath));
+}
+
+// All of the peer's paths are to go; its id is free for a new session, in a slot of its own.
+void Rib::Impl::end(Peer& peer) {
+  doom(peer, peer.paths);
+  doom(peer, peer.stale_paths);
+  slots.erase(peer.id);
+  peer.ended = true;
+}
+
+bool Rib::Impl::work() {
+  std::size_t left = std::max<std::size_t>(1, options.work_paths);
+  while (!to_clean.empty()) {
+    Peer& peer = *peers[to_clean.back()];
+    while (!peer.doomed.empty() && peer.doomed.back() != kNoPath) {
+      if (left-- == 0) return true;
+      const PathRef next = table.path(peer.doomed.back()).peer_next;
+      if (next != kNoPath) table.prefetch(next);
+      withdraw(peer.doomed.back());
+    }
+    if (!peer.doomed.empty()) {
+      peer.doomed.pop_back();
+      continue;
+    }
+    to_clean.pop_back();
+    drop_peer_if_unused(peer);
+  }
+  return false;
+}
+
+// The peer announced a route again that it had in a session before, whose paths are being removed.
+void Rib::Impl::remove_ended(const Peer& peer, std::span<const uint8_t> key, uint32_t hash) {
+  const RouteIndex route = table.find(key, hash);
+  for (PathRef ref = table.route(route).first; ref != kNoPath;) {
+    const PathRef next = table.path(ref).next;
+    const Peer& other = *peers[table.path(ref).peer];
+    if (other.ended && other.id == peer.id) withdraw(ref);
+    ref = next;
   }
 }
 
@@ -434,7 +504,7 @@ void Rib::peer_up(PeerId id, const PeerTraits& traits) {
     const PeerTraits& old = known->traits;
     const bool same = old.router_id == traits.router_id && old.as_number == traits.as_number &&
                       old.address == traits.address && source_kind(old) == source_kind(traits);
-    if (!same) impl_->remove_stale(*known);
+    if (!same) peer_down(id, false);
   }
   Peer& peer = impl_->make_peer(id);
   peer.up = true;
@@ -452,12 +522,14 @@ void Rib::peer_down(PeerId id, bool keep_stale) {
     peer->up = false;
     impl_->leave_group(*peer);
     // What was still stale from the restart before goes (RFC 4724 section 4.2).
-    impl_->remove_stale(*peer);
+    impl_->doom(*peer, peer->stale_paths);
     if (keep_stale) impl_->mark_stale(*peer);
   }
-  if (!keep_stale)
-    while (peer->paths != kNoPath) impl_->withdraw(peer->paths);
-  impl_->drop_peer_if_unused(*peer);
+  if (!keep_stale) impl_->end(*peer);
+  if (peer->doomed.empty())
+    impl_->drop_peer_if_unused(*peer);
+  else
+    work();
 }
 
 void Rib::end_of_rib(PeerId id) { flush_stale(id); }
@@ -465,9 +537,11 @@ void Rib::end_of_rib(PeerId id) { flush_stale(id); }
 void Rib::flush_stale(PeerId id) {
   Peer* peer = impl_->find_peer(id);
   if (peer == nullptr) return;
-  impl_->remove_stale(*peer);
-  impl_->drop_peer_if_unused(*peer);
+  impl_->doom(*peer, peer->stale_paths);
+  work();
 }
+
+bool Rib::work() { return impl_->work(); }
 
 void Rib::refresh(PeerId id, bool enhanced) {
   Peer* peer = impl_->find_peer(id);
@@ -483,6 +557,7 @@ void Rib::update(PeerId id, std::span<const NlriItem> items, const AttributesPtr
   impl_->for_each(items, [&](const NlriItem& item, uint32_t hash) {
     impl_->attributes.retain(set);
     impl_->update(*peer, item, hash, set);
+    if (peer->has_ended) impl_->remove_ended(*peer, item.key(), hash);
   });
   impl_->attributes.release(set);
 }
@@ -509,14 +584,26 @@ void Rib::hold_advertisements(bool hold) {
 std::vector<RibChange> Rib::take_changes() {
   std::vector<RibChange> changes;
   changes.reserve(impl_->changed.size());
+  const auto shown = [&](RouteIndex index) -> const Path& {
+    const PathRef best = impl_->table.best(index);
+    return impl_->table.path(best != kNoPath ? best : impl_->table.route(index).first);
+  };
+  std::size_t size = 0;
+  for (const RouteIndex index : impl_->changed) size += shown(index).nlri_size;
+  net::Bytes& nlris = impl_->changed_nlris;
+  nlris.clear();
+  nlris.shrink_to_fit();
+  nlris.reserve(size);
   for (const RouteIndex index : std::exchange(impl_->changed, {})) {
     Route& route = impl_->table.route(index);
     const PathRef best = impl_->table.best(index);
-    const Path& path = impl_->table.path(best != kNoPath ? best : route.first);
+    const Path& path = shown(index);
     const bool known = std::exchange(route.change_told, best != kNoPath);
     if (best != kNoPath || known) {
       RibChange& change = changes.emplace_back();
-      change.nlri.assign(path.nlri().begin(), path.nlri().end());
+      const auto nlri = path.nlri();
+      change.nlri = {nlris.data() + nlris.size(), nlri.size()};
+      nlris.insert(nlris.end(), nlri.begin(), nlri.end());
       if (best != kNoPath) {
         change.attributes = impl_->share(path.attributes);
         change.peer = impl_->peers[path.peer]->id;
@@ -555,6 +642,11 @@ PeerCounts Rib::counts(PeerId id) const {
   if (peer == nullptr) return {};
   return {peer->received, peer->stale, peer->out.held,
           peer->group != nullptr ? peer->group->queued(peer->out) : 0};
+}
+
+uint64_t Rib::received(PeerId id) const {
+  const Peer* peer = impl_->find_peer(id);
+  return peer != nullptr ? peer->received : 0;
 }
 
 std::size_t Rib::route_count() const { return impl_->live_routes; }

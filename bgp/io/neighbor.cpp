@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t kQueueLimit = 262144;  // octets that wait for a socket
-constexpr auto kLimitPause = 15min;         // after Maximum Number of Prefixes
+constexpr auto kLimitPause = 15min;          // after Maximum Number of Prefixes
 constexpr auto kErrorLogInterval = 1s;
 
 net::TimePoint now() { return net::Clock::now(); }
@@ -204,7 +204,7 @@ void Neighbor::log_errors(const Update& update) {
 // RFC 4486 section 4: AFI, SAFI and the limit go with it.
 void Neighbor::enforce_limit() {
   if (settings_.max_prefixes == 0 || !up_ || over_limit_) return;
-  if (core_.rib.counts(peer_).received <= settings_.max_prefixes) return;
+  if (core_.rib.received(peer_) <= settings_.max_prefixes) return;
   net::ByteWriter data;
   data.u16(core_.family.id.afi);
   data.u8(core_.family.id.safi);
