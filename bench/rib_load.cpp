@@ -64,10 +64,9 @@ bgp::Attributes attributes(uint32_t sender, uint32_t number) {
   a.extended_communities = {{0x00, 0x02, 0xfd, 0xe8, 0x00, 0x00, 0x00, 0x64},
                             {0x03, 0x0c, 0, 0, 0, 0, 0, 8}};
   if (number != 0)
-    a.extended_communities.push_back({0x06, 0x00, 0, 0, static_cast<uint8_t>(number >> 24),
-                                      static_cast<uint8_t>(number >> 16),
-                                      static_cast<uint8_t>(number >> 8),
-                                      static_cast<uint8_t>(number)});
+    a.extended_communities.push_back(
+        {0x06, 0x00, 0, 0, static_cast<uint8_t>(number >> 24), static_cast<uint8_t>(number >> 16),
+         static_cast<uint8_t>(number >> 8), static_cast<uint8_t>(number)});
   return a;
 }
 
@@ -81,8 +80,8 @@ Sender make_sender(uint32_t sender, uint32_t routes, bool unique) {
     const auto a = attributes(sender, unique ? static_cast<uint32_t>(done) + 1 : 0);
     auto rest = std::span<const std::span<const uint8_t>>(spans).subspan(done);
     if (unique) rest = rest.first(1);
-    auto packed = bgp::encode_reach(bgp::kL2vpnEvpn, a.next_hop,
-                                    bgp::encode_attributes(a, {}), rest, bgp::kMaxMessage);
+    auto packed = bgp::encode_reach(bgp::kL2vpnEvpn, a.next_hop, bgp::encode_attributes(a, {}),
+                                    rest, bgp::kMaxMessage);
     done += packed.taken;
     out.announcements.push_back(std::move(packed.message));
   }
@@ -103,7 +102,8 @@ struct Load {
   uint64_t octets_out = 0;
 
   void feed(bgp::PeerId peer, std::span<const uint8_t> message) {
-    auto update = bgp::decode_update(message.subspan(bgp::kHeaderSize), evpn::family(), {}, &caches[peer]);
+    auto update =
+        bgp::decode_update(message.subspan(bgp::kHeaderSize), evpn::family(), {}, &caches[peer]);
     if (!update) std::abort();
     rib.withdraw(peer, update->unreach);
     rib.update(peer, update->reach, update->attributes);
@@ -112,7 +112,7 @@ struct Load {
     for (const bgp::PeerId peer : rib.take_ready())
       while (const auto message = rib.pull(peer)) octets_out += message->size();
   }
-  void phase(const char* name, std::vector<net::Bytes> Sender::*list, double routes) {
+  void phase(const char* name, std::vector<net::Bytes> Sender::* list, double routes) {
     std::vector<std::size_t> next(senders.size());
     octets_out = 0;
     const double begin = cpu_seconds();

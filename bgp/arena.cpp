@@ -130,7 +130,8 @@ uint8_t* Arena::take_memory(uint32_t& number) {
   Block& block = blocks_[number];
   if (block.free == ~uint32_t{0}) --empty_blocks_;
   // A page that was used before is not faulted in anew.
-  const uint32_t choice = (block.free & block.touched) != 0 ? block.free & block.touched : block.free;
+  const uint32_t choice =
+      (block.free & block.touched) != 0 ? block.free & block.touched : block.free;
   const auto page = static_cast<uint32_t>(std::countr_zero(choice));
   const uint32_t bit = uint32_t{1} << page;
   if ((block.touched & bit) != 0) --free_touched_;

@@ -96,10 +96,10 @@ class Arena {
   std::vector<Page> pages_;
   std::vector<uint32_t> unused_numbers_;
   std::array<uint32_t, kClasses> partial_{};
-  std::vector<Block> blocks_;             // those that were unmapped have no base
-  std::vector<uint32_t> roomy_;           // blocks that may have a free page
-  std::vector<uint32_t> unused_blocks_;   // numbers
-  std::size_t free_touched_ = 0;          // pages not in use that may be resident
+  std::vector<Block> blocks_;            // those that were unmapped have no base
+  std::vector<uint32_t> roomy_;          // blocks that may have a free page
+  std::vector<uint32_t> unused_blocks_;  // numbers
+  std::size_t free_touched_ = 0;         // pages not in use that may be resident
   std::size_t empty_blocks_ = 0;
   std::size_t pages_used_ = 0;
   std::size_t mapped_ = 0;  // pages in use

@@ -22,6 +22,7 @@ class ChunkedArray {
   }
   // A copy, or T{} beyond the end.
   T get(std::size_t index) const { return index / kChunk < chunks_.size() ? (*this)[index] : T{}; }
+  std::size_t size() const { return chunks_.size() * kChunk; }
   void clear() {
     chunks_.clear();
     chunks_.shrink_to_fit();

@@ -45,7 +45,7 @@ struct Rib::Impl : RibState {
   void withdraw(const Peer& peer, std::span<const uint8_t> key, uint32_t hash);
   void replace(Peer& peer, RouteIndex route, PathRef ref, const NlriItem& item, AttributeId id);
   void withdraw(PathRef ref);
-  void remove_stale(Peer& peer, bool but_long_lived = false);
+  void doom_stale(Peer& peer, bool but_long_lived);
   void mark_stale(Peer& peer);
   void make_long_lived(Peer& peer);
   void judge(Peer& peer, Path& path);
@@ -53,6 +53,10 @@ struct Rib::Impl : RibState {
   void forget_marks(Peer& peer, Path& path);
   void judge_all(Peer& peer);
   void change_group(Peer& peer);
+  void doom(Peer& peer, PathRef& list);
+  void end(Peer& peer);
+  bool work();
+  void remove_ended(const Peer& peer, std::span<const uint8_t> key, uint32_t hash);
 
   AttributeId intern(const AttributesPtr& received);
   AttributesPtr share(AttributeId id);
@@ -63,15 +67,17 @@ struct Rib::Impl : RibState {
   Candidate candidate(const Path& path) const;
   void publish(RouteIndex route, const Before& before);
 
-  void link_to_peer(Peer& peer, PathRef ref);
-  void unlink_from_peer(Peer& peer, const Path& path);
+  void link(PathRef& list, PathRef ref);
+  void unlink_from_peer(Peer& peer, PathRef ref);
   void unlink_from_route(PathRef ref);
 
   std::unordered_map<PeerId, uint16_t> slots;
   std::vector<uint16_t> free_slots;
   std::vector<std::unique_ptr<UpdateGroup>> groups;
-  std::vector<PeerId> announced;  // peers with `announced` set
+  std::vector<PeerId> announced;   // peers with `announced` set
+  std::vector<uint16_t> to_clean;  // slots with doomed paths
   std::vector<Changed> changed;
+  net::Bytes changed_nlris;  // what the last take_changes() names
   bool held = false;
   std::size_t live_routes = 0, live_paths = 0;
 
@@ -107,14 +113,25 @@ Peer& Rib::Impl::make_peer(PeerId id) {
   peers[slot] = std::make_unique<Peer>();
   peers[slot]->id = id;
   peers[slot]->slot = peers[slot]->out.slot = slot;
+  peers[slot]->has_ended = std::ranges::any_of(peers, [&](const auto& other) {
+    return other != nullptr && other->ended && other->id == id;
+  });
   slots[id] = slot;
   return *peers[slot];
 }
 
 void Rib::Impl::drop_peer_if_unused(Peer& peer) {
-  if (peer.up || peer.paths != kNoPath || peer.id == kLocalPeer) return;
+  const bool has_paths =
+      peer.paths != kNoPath || peer.stale_paths != kNoPath || !peer.doomed.empty();
+  if (peer.up || has_paths || peer.id == kLocalPeer) return;
   const uint16_t slot = peer.slot;
-  slots.erase(peer.id);
+  if (!peer.ended) {
+    slots.erase(peer.id);
+  } else if (Peer* successor = find_peer(peer.id)) {
+    successor->has_ended = std::ranges::any_of(peers, [&](const auto& other) {
+      return other != nullptr && other->ended && other->id == peer.id && other.get() != &peer;
+    });
+  }
   peers[slot].reset();
   free_slots.push_back(slot);
   for (const auto& group : groups) group->forget_batches();
@@ -138,20 +155,26 @@ void Rib::Impl::announce(Peer& peer) {
   if (!std::exchange(peer.announced, true)) announced.push_back(peer.id);
 }
 
-void Rib::Impl::link_to_peer(Peer& peer, PathRef ref) {
+// To the front of one of the peer's lists.
+void Rib::Impl::link(PathRef& list, PathRef ref) {
   Path& path = table.path(ref);
   path.peer_previous = kNoPath;
-  path.peer_next = peer.paths;
-  if (peer.paths != kNoPath) table.path(peer.paths).peer_previous = ref;
-  peer.paths = ref;
+  path.peer_next = list;
+  if (list != kNoPath) table.path(list).peer_previous = ref;
+  list = ref;
 }
 
-void Rib::Impl::unlink_from_peer(Peer& peer, const Path& path) {
+void Rib::Impl::unlink_from_peer(Peer& peer, PathRef ref) {
+  const Path& path = table.path(ref);
+  if (path.peer_next != kNoPath) table.path(path.peer_next).peer_previous = path.peer_previous;
   if (path.peer_previous != kNoPath)
     table.path(path.peer_previous).peer_next = path.peer_next;
-  else
+  else if (peer.paths == ref)
     peer.paths = path.peer_next;
-  if (path.peer_next != kNoPath) table.path(path.peer_next).peer_previous = path.peer_previous;
+  else if (peer.stale_paths == ref)
+    peer.stale_paths = path.peer_next;
+  else
+    *std::ranges::find(peer.doomed, ref) = path.peer_next;
 }
 
 // --- Attributes -----------------------------------------------------------------------------
@@ -322,6 +345,8 @@ void Rib::Impl::update(Peer& peer, const NlriItem& item, uint32_t hash, Attribut
   const Before was = before(route);
   path.stale = path.long_lived = false;
   --peer.stale;
+  unlink_from_peer(peer, ref);
+  link(peer.paths, ref);
   decide(route);
   if (table.best(route) != was.best) publish(route, was);
 }
@@ -341,7 +366,7 @@ void Rib::Impl::replace(Peer& peer, RouteIndex index, PathRef ref, const NlriIte
     table.path(now).next = route.first;
     table.path(now).peer = peer.slot;
     route.first = now;
-    link_to_peer(peer, now);
+    link(peer.paths, now);
     ++peer.received;
     ++live_paths;
   }
@@ -349,9 +374,14 @@ void Rib::Impl::replace(Peer& peer, RouteIndex index, PathRef ref, const NlriIte
   if (ref != kNoPath) {
     Path& old = table.path(ref);
     attributes.release(old.attributes);
+    const bool relink = now == ref && old.stale;
     forget_marks(peer, old);
+    if (relink) {
+      unlink_from_peer(peer, ref);
+      link(peer.paths, ref);
+    }
     if (now != ref) {
-      unlink_from_peer(peer, old);
+      unlink_from_peer(peer, ref);
       unlink_from_route(ref);
       table.free_path(ref);
       --peer.received;
@@ -391,7 +421,7 @@ void Rib::Impl::withdraw(PathRef ref) {
   const RouteIndex index = path.route;
   Peer& peer = *peers[path.peer];
   const Before was = before(index);
-  unlink_from_peer(peer, path);
+  unlink_from_peer(peer, ref);
   --peer.received;
   --live_paths;
   forget_marks(peer, path);
@@ -412,34 +442,94 @@ void Rib::Impl::withdraw(PathRef ref) {
   if (table.best(index) != was.best) publish(index, was);
 }
 
-void Rib::Impl::remove_stale(Peer& peer, bool but_long_lived) {
-  for (PathRef ref = peer.paths; ref != kNoPath && peer.stale != 0;) {
-    const PathRef next = table.path(ref).peer_next;
-    const Path& path = table.path(ref);
-    if (path.stale && !(but_long_lived && path.long_lived)) withdraw(ref);
-    ref = next;
-  }
-}
-
+// All fresh paths are stale now. What is stale already is kept for long.
 void Rib::Impl::mark_stale(Peer& peer) {
+  PathRef last = kNoPath;
   for (PathRef ref = peer.paths; ref != kNoPath; ref = table.path(ref).peer_next) {
     Path& path = table.path(ref);
-    if (path.stale) continue;
-    const Before was = before(path.route);
+    if (path.peer_next != kNoPath) table.prefetch(path.peer_next);
     path.stale = true;
     path.not_refreshed = false;
-    ++peer.stale;
+    last = ref;
+    if (path.next == kNoPath && table.route(path.route).first == ref) continue;
+    const Before was = before(path.route);
     decide(path.route);
     if (table.best(path.route) != was.best) publish(path.route, was);
+  }
+  peer.stale = peer.received;
+  if (last == kNoPath) return;
+  table.path(last).peer_next = peer.stale_paths;
+  if (peer.stale_paths != kNoPath) table.path(peer.stale_paths).peer_previous = last;
+  peer.stale_paths = std::exchange(peer.paths, kNoPath);
+}
+
+// --- Removal in slices ----------------------------------------------------------------------
+
+// The paths of the list are to go.
+void Rib::Impl::doom(Peer& peer, PathRef& list) {
+  if (list == kNoPath) return;
+  if (peer.doomed.empty()) to_clean.push_back(peer.slot);
+  peer.doomed.push_back(std::exchange(list, kNoPath));
+}
+
+// What is stale is to go, or all of it but what is kept for long.
+void Rib::Impl::doom_stale(Peer& peer, bool but_long_lived) {
+  if (!but_long_lived) return doom(peer, peer.stale_paths);
+  PathRef going = kNoPath;
+  for (PathRef ref = peer.stale_paths; ref != kNoPath;) {
+    const PathRef here = std::exchange(ref, table.path(ref).peer_next);
+    if (table.path(here).long_lived) continue;
+    unlink_from_peer(peer, here);
+    link(going, here);
+  }
+  doom(peer, going);
+}
+
+// All of the peer's paths are to go; its id is free for a new session, in a slot of its own.
+void Rib::Impl::end(Peer& peer) {
+  doom(peer, peer.paths);
+  doom(peer, peer.stale_paths);
+  slots.erase(peer.id);
+  peer.ended = true;
+}
+
+bool Rib::Impl::work() {
+  std::size_t left = std::max<std::size_t>(1, options.work_paths);
+  while (!to_clean.empty()) {
+    Peer& peer = *peers[to_clean.back()];
+    while (!peer.doomed.empty() && peer.doomed.back() != kNoPath) {
+      if (left-- == 0) return true;
+      const PathRef next = table.path(peer.doomed.back()).peer_next;
+      if (next != kNoPath) table.prefetch(next);
+      withdraw(peer.doomed.back());
+    }
+    if (!peer.doomed.empty()) {
+      peer.doomed.pop_back();
+      continue;
+    }
+    to_clean.pop_back();
+    drop_peer_if_unused(peer);
+  }
+  return false;
+}
+
+// The peer announced a route again that it had in a session before, whose paths are being removed.
+void Rib::Impl::remove_ended(const Peer& peer, std::span<const uint8_t> key, uint32_t hash) {
+  const RouteIndex route = table.find(key, hash);
+  for (PathRef ref = table.route(route).first; ref != kNoPath;) {
+    const PathRef next = table.path(ref).next;
+    const Peer& other = *peers[table.path(ref).peer];
+    if (other.ended && other.id == peer.id) withdraw(ref);
+    ref = next;
   }
 }
 
 // RFC 9494 section 4.3.
 void Rib::Impl::make_long_lived(Peer& peer) {
-  for (PathRef ref = peer.paths; ref != kNoPath;) {
+  for (PathRef ref = peer.stale_paths; ref != kNoPath;) {
     Path& path = table.path(ref);
     const PathRef here = std::exchange(ref, path.peer_next);
-    if (!path.stale || path.long_lived) continue;
+    if (path.long_lived) continue;
     const uint8_t flags = attributes.digest(path.attributes).flags;
     if ((flags & AttributeDigest::kNoLlgr) != 0) {
       withdraw(here);
@@ -493,14 +583,16 @@ void Rib::Impl::forget_marks(Peer& peer, Path& path) {
 
 // The accept policy changed.
 void Rib::Impl::judge_all(Peer& peer) {
-  for (PathRef ref = peer.paths; ref != kNoPath; ref = table.path(ref).peer_next) {
-    Path& path = table.path(ref);
-    const Before was = before(path.route);
-    const Rejected rejected = path.rejected;
-    judge(peer, path);
-    if (path.rejected == rejected) continue;
-    decide(path.route);
-    if (table.best(path.route) != was.best) publish(path.route, was);
+  for (const PathRef list : {peer.paths, peer.stale_paths}) {
+    for (PathRef ref = list; ref != kNoPath; ref = table.path(ref).peer_next) {
+      Path& path = table.path(ref);
+      const Before was = before(path.route);
+      const Rejected rejected = path.rejected;
+      judge(peer, path);
+      if (path.rejected == rejected) continue;
+      decide(path.route);
+      if (table.best(path.route) != was.best) publish(path.route, was);
+    }
   }
 }
 
@@ -531,7 +623,7 @@ void Rib::peer_up(PeerId id, const PeerTraits& traits) {
     const PeerTraits& old = known->traits;
     const bool same = old.router_id == traits.router_id && old.as_number == traits.as_number &&
                       old.address == traits.address && source_kind(old) == source_kind(traits);
-    if (!same) impl_->remove_stale(*known);
+    if (!same) peer_down(id, false);
   }
   Peer& peer = impl_->make_peer(id);
   peer.up = true;
@@ -551,12 +643,14 @@ void Rib::peer_down(PeerId id, bool keep_stale) {
     impl_->leave_group(*peer);
     // What was still stale from the restart before goes (RFC 4724 section 4.2), but for what is
     // kept for long anyway.
-    impl_->remove_stale(*peer, keep_stale);
+    impl_->doom_stale(*peer, keep_stale);
     if (keep_stale) impl_->mark_stale(*peer);
   }
-  if (!keep_stale)
-    while (peer->paths != kNoPath) impl_->withdraw(peer->paths);
-  impl_->drop_peer_if_unused(*peer);
+  if (!keep_stale) impl_->end(*peer);
+  if (peer->doomed.empty())
+    impl_->drop_peer_if_unused(*peer);
+  else
+    work();
 }
 
 void Rib::end_of_rib(PeerId id) { flush_stale(id); }
@@ -564,9 +658,11 @@ void Rib::end_of_rib(PeerId id) { flush_stale(id); }
 void Rib::flush_stale(PeerId id) {
   Peer* peer = impl_->find_peer(id);
   if (peer == nullptr) return;
-  impl_->remove_stale(*peer);
-  impl_->drop_peer_if_unused(*peer);
+  impl_->doom(*peer, peer->stale_paths);
+  work();
 }
+
+bool Rib::work() { return impl_->work(); }
 
 void Rib::refresh_begins(PeerId id) {
   const Peer* peer = impl_->find_peer(id);
@@ -576,13 +672,21 @@ void Rib::refresh_begins(PeerId id) {
 }
 
 void Rib::refresh_ends(PeerId id) {
-  const Peer* peer = impl_->find_peer(id);
+  Peer* peer = impl_->find_peer(id);
   if (peer == nullptr || !peer->up) return;
+  PathRef going = kNoPath;
   for (PathRef ref = peer->paths; ref != kNoPath;) {
-    const PathRef next = impl_->table.path(ref).peer_next;
-    if (impl_->table.path(ref).not_refreshed) impl_->withdraw(ref);
-    ref = next;
+    Path& path = impl_->table.path(ref);
+    const PathRef here = std::exchange(ref, path.peer_next);
+    if (!path.not_refreshed) continue;
+    // As what is stale: when it is announced again before its turn comes, it stays.
+    path.stale = true;
+    ++peer->stale;
+    impl_->unlink_from_peer(*peer, here);
+    impl_->link(going, here);
   }
+  impl_->doom(*peer, going);
+  work();
 }
 
 void Rib::long_lived_stale(PeerId id) {
@@ -620,6 +724,7 @@ void Rib::update(PeerId id, std::span<const NlriItem> items, const AttributesPtr
   impl_->for_each(items, [&](const NlriItem& item, uint32_t hash) {
     impl_->attributes.retain(set);
     impl_->update(*peer, item, hash, set);
+    if (peer->has_ended) impl_->remove_ended(*peer, item.key(), hash);
   });
   impl_->attributes.release(set);
 }
@@ -646,14 +751,26 @@ void Rib::hold_advertisements(bool hold) {
 std::vector<RibChange> Rib::take_changes() {
   std::vector<RibChange> changes;
   changes.reserve(impl_->changed.size());
+  const auto shown = [&](RouteIndex index) -> const Path& {
+    const PathRef best = impl_->table.best(index);
+    return impl_->table.path(best != kNoPath ? best : impl_->table.route(index).first);
+  };
+  std::size_t size = 0;
+  for (const auto& entry : impl_->changed) size += shown(entry.route).nlri_size;
+  net::Bytes& nlris = impl_->changed_nlris;
+  nlris.clear();
+  nlris.shrink_to_fit();
+  nlris.reserve(size);
   for (const auto& [index, previous] : std::exchange(impl_->changed, {})) {
     Route& route = impl_->table.route(index);
     const PathRef best = impl_->table.best(index);
-    const Path& path = impl_->table.path(best != kNoPath ? best : route.first);
+    const Path& path = shown(index);
     const bool known = std::exchange(route.change_told, best != kNoPath);
     if (best != kNoPath || known) {
       RibChange& change = changes.emplace_back();
-      change.nlri.assign(path.nlri().begin(), path.nlri().end());
+      const auto nlri = path.nlri();
+      change.nlri = {nlris.data() + nlris.size(), nlri.size()};
+      nlris.insert(nlris.end(), nlri.begin(), nlri.end());
       change.previous = previous;
       if (best != kNoPath) {
         change.attributes = impl_->share(path.attributes);
@@ -704,6 +821,11 @@ std::string Rib::explain(const PathView& path) const {
   if (peer == nullptr || peer->traits.accept == nullptr || path.attributes == nullptr)
     return to_string(Rejected::Policy);
   return peer->traits.accept->explain(path.nlri, *path.attributes);
+}
+
+uint64_t Rib::received(PeerId id) const {
+  const Peer* peer = impl_->find_peer(id);
+  return peer != nullptr ? peer->received : 0;
 }
 
 std::size_t Rib::route_count() const { return impl_->live_routes; }

@@ -84,11 +84,23 @@ struct PathView {
 
 // The best path of a key changed: attributes is null when no path is left.
 struct RibChange {
-  net::Bytes nlri;  // of the new best path, or of the last one when withdrawn
+  // Of the new best path, or of the last one when withdrawn. Lives until the next take_changes().
+  std::span<const uint8_t> nlri;
   AttributesPtr attributes;
-  PeerId peer = kLocalPeer;  // where the new best path came from
-  std::optional<PeerId> previous =
-      std::nullopt;  // where the one before came from, if there was one
+  PeerId peer = kLocalPeer;          // where the new best path came from
+  std::optional<PeerId> previous{};  // where the one before came from, if there was one
+};
+// ... for whoever keeps it longer than that.
+struct KeptRibChange {
+  explicit KeptRibChange(const RibChange& change)
+      : nlri(change.nlri.begin(), change.nlri.end()),
+        attributes(change.attributes),
+        peer(change.peer),
+        previous(change.previous) {}
+  net::Bytes nlri;
+  AttributesPtr attributes;
+  PeerId peer;
+  std::optional<PeerId> previous;
 };
 
 struct PeerCounts {
@@ -114,6 +126,7 @@ class Rib {
     // messages), and the length from which an update group's log is compacted. Small in tests.
     std::size_t batch_routes = 2048;
     std::size_t log_slack = 16384;
+    std::size_t work_paths = 4096;  // that a call of work() removes; under a millisecond
   };
   explicit Rib(const Options& options);
   ~Rib();
@@ -124,6 +137,7 @@ class Rib {
   // End-of-RIB. Stale paths of an earlier session stay until end_of_rib() or flush_stale().
   void peer_up(PeerId peer, const PeerTraits& traits);
   // The session ended. keep_stale (RFC 4724 section 4.2): its paths stay usable, marked stale.
+  // Else they are not sent any more, and removed, many of them in slices: see work().
   void peer_down(PeerId peer, bool keep_stale);
   // End-of-RIB from the peer: what it did not announce again goes (section 4.2).
   void end_of_rib(PeerId peer);
@@ -155,6 +169,11 @@ class Rib {
   void withdraw(PeerId peer, std::span<const NlriItem> items);
   void withdraw(PeerId peer, std::span<const uint8_t> key);
 
+  // Removes some of the paths that peer_down(), end_of_rib() and flush_stale() left. True when
+  // there are more: to be called again, after others had their turn. Meanwhile a new session of the
+  // peer may come up; what it announces takes the place of what is still to be removed.
+  bool work();
+
   // Until released, nothing is advertised (a restarting speaker that defers, RFC 4724 section 4.1).
   void hold_advertisements(bool hold);
 
@@ -163,10 +182,12 @@ class Rib {
   // The next whole BGP message (header included) for the peer; null when it has all.
   [[nodiscard]] std::shared_ptr<const net::Bytes> pull(PeerId peer);
 
+  // `queued` is exact for up to a thousand changes; from there on it may count too many.
   [[nodiscard]] PeerCounts counts(PeerId peer) const;
   // Why the path is rejected or flagged, in words; empty when it is neither.
   [[nodiscard]] std::string explain(const PathView& path) const;
-  [[nodiscard]] std::size_t route_count() const;  // keys
+  [[nodiscard]] uint64_t received(PeerId peer) const;  // the same as in counts(), for each UPDATE
+  [[nodiscard]] std::size_t route_count() const;       // keys
   [[nodiscard]] std::size_t path_count() const;
   // Octets taken for routes, paths and attributes, without the indexes over them.
   [[nodiscard]] std::size_t memory_bytes() const;

@@ -22,7 +22,11 @@ struct Peer {
   bool announced = false;  // something happened that take_ready() has to look at
   PeerTraits traits;
   SourceKind kind = SourceKind::Local;
-  PathRef paths = kNoPath;  // Adj-RIB-In
+  PathRef paths = kNoPath;        // Adj-RIB-In
+  PathRef stale_paths = kNoPath;  // ... of it what was kept over a restart and not announced again
+  std::vector<PathRef> doomed;    // lists of paths that work() removes
+  bool ended = false;      // its session ended and nothing is kept: the id may have a new slot
+  bool has_ended = false;  // there is such another under its id
   uint64_t received = 0;
   uint64_t stale = 0;
   uint64_t rejected = 0;

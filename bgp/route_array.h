@@ -39,7 +39,10 @@ class RouteArray {
     return chunks_[index / kChunk].routes[index % kChunk];
   }
   void prefetch(RouteIndex index) const { __builtin_prefetch(&(*this)[index]); }
-  [[nodiscard]] RouteIndex end() const { return static_cast<RouteIndex>(chunks_.size() * kChunk); }
+  [[nodiscard]] RouteIndex end() const {  // above every index in use
+    if (chunks_.empty()) return 0;
+    return static_cast<RouteIndex>((chunks_.size() - 1) * kChunk + chunks_.back().fresh);
+  }
   [[nodiscard]] std::size_t mapped_bytes() const { return mapped_ * kChunk * sizeof(Route); }
 
  private:
@@ -48,9 +51,9 @@ class RouteArray {
   struct Chunk {
     Route* routes = nullptr;  // of one that is empty: shared by all of these, never written
     uint16_t used = 0;
-    uint16_t fresh = 0;         // from here on nothing was ever used
+    uint16_t fresh = 0;          // from here on nothing was ever used
     uint16_t free_slot = kNone;  // list through the `pins` of free routes
-    bool listed = false;        // in roomy_
+    bool listed = false;         // in roomy_
   };
   static Route* nothing();
 

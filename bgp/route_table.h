@@ -13,8 +13,8 @@
 #include "bgp/arena.h"
 #include "bgp/attribute_store.h"
 #include "bgp/hash_index.h"
-#include "bgp/route_array.h"
 #include "bgp/rib.h"
+#include "bgp/route_array.h"
 
 namespace bgp {
 
@@ -58,6 +58,7 @@ class RouteTable {
   void prefetch_path(RouteIndex route) const {
     if (route != kNoRoute && routes_[route].first != kNoPath) arena_.prefetch(routes_[route].first);
   }
+  void prefetch(PathRef path) const { arena_.prefetch(path); }
   // A new route; the caller puts its first path in at once.
   [[nodiscard]] RouteIndex add(uint32_t hash);
   // A route without a path, but for the tombstone, goes.

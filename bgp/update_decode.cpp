@@ -425,8 +425,8 @@ class Decoder {
   Failure split(net::ByteReader in, const RawAttribute& raw, std::vector<NlriItem>& out) {
     // Most are of one size; the second bound is for a first one that is too short to be true.
     if (in.remaining() >= 2)
-      out.reserve(out.size() +
-                  std::min(in.remaining() / (2u + in.rest()[1]), in.remaining() / 16) + 1);
+      out.reserve(out.size() + std::min(in.remaining() / (2u + in.rest()[1]), in.remaining() / 16) +
+                  1);
     while (!in.done()) {
       const std::size_t before = in.remaining();
       NlriItem& item = out.emplace_back();
@@ -560,8 +560,7 @@ AttributesPtr DecodeCache::find(const Parts& parts) const {
 void DecodeCache::put(const Parts& parts, const AttributesPtr& attributes) {
   Entry& entry = entries_[place(parts)];
   entry.octets.clear();
-  for (const Octets part : parts)
-    entry.octets.insert(entry.octets.end(), part.begin(), part.end());
+  for (const Octets part : parts) entry.octets.insert(entry.octets.end(), part.begin(), part.end());
   entry.attributes = attributes;
 }
 

@@ -3,6 +3,7 @@
 // filled with as many NLRI as fit. MP_REACH_NLRI or MP_UNREACH_NLRI comes first (RFC 7606 section
 // 5.1), so that a receiver finds the routes whatever it thinks of the rest.
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "bgp/message.h"
@@ -31,10 +32,9 @@ void attribute(net::ByteWriter& out, uint8_t flags, AttributeType type,
   attribute(out, flags, static_cast<uint8_t>(type), value);
 }
 
-net::Bytes number(uint32_t value) {
-  net::ByteWriter out;
-  out.u32(value);
-  return out.take();
+std::array<uint8_t, 4> number(uint32_t value) {
+  return {static_cast<uint8_t>(value >> 24), static_cast<uint8_t>(value >> 16),
+          static_cast<uint8_t>(value >> 8), static_cast<uint8_t>(value)};
 }
 
 net::Bytes numbers(std::span<const uint32_t> values) {
@@ -85,6 +85,10 @@ net::Bytes aggregator(const Aggregator& value, bool four_octets) {
   return out.take();
 }
 
+std::array<uint8_t, 3> octets(AfiSafi family) {
+  return {static_cast<uint8_t>(family.afi >> 8), static_cast<uint8_t>(family.afi), family.safi};
+}
+
 // Message, then the attribute `type` with as many NLRI behind `head` as fit, then `tail`.
 PackedUpdate pack(AttributeType type, std::span<const uint8_t> head, std::span<const uint8_t> tail,
                   std::span<const std::span<const uint8_t>> nlris, std::size_t max_message) {
@@ -125,6 +129,8 @@ PackedUpdate pack(AttributeType type, std::span<const uint8_t> head, std::span<c
 
 net::Bytes encode_attributes(const Attributes& a, const EncodeOptions& options) {
   net::ByteWriter out;
+  out.reserve(256);  // room for nearly all, at once
+  out.truncate(0);
   auto next_unknown = a.unknown.begin();
   const auto unknown_below = [&](AttributeType type) {
     for (; next_unknown != a.unknown.end() && next_unknown->type < static_cast<uint8_t>(type);
@@ -136,7 +142,7 @@ net::Bytes encode_attributes(const Attributes& a, const EncodeOptions& options) 
     const bool partial = (a.partial & partial_bit(type)) != 0;
     attribute(out, static_cast<uint8_t>(partial ? flags | kFlagPartial : flags), type, value);
   };
-  put(kFlagTransitive, AttributeType::Origin, net::Bytes{static_cast<uint8_t>(a.origin)});
+  put(kFlagTransitive, AttributeType::Origin, std::array{static_cast<uint8_t>(a.origin)});
   put(kFlagTransitive, AttributeType::AsPath, as_path(a.as_path, options.four_octet_as, true));
   if (a.multi_exit_disc)
     put(kFlagOptional, AttributeType::MultiExitDisc, number(*a.multi_exit_disc));
@@ -151,9 +157,9 @@ net::Bytes encode_attributes(const Attributes& a, const EncodeOptions& options) 
   if (!a.cluster_list.empty())
     put(kFlagOptional, AttributeType::ClusterList, numbers(a.cluster_list));
   if (!a.extended_communities.empty()) {
-    net::ByteWriter value;
-    for (const ExtendedCommunity& community : a.extended_communities) value.bytes(community);
-    put(kOptionalTransitive, AttributeType::ExtendedCommunities, value.view());
+    static_assert(sizeof(ExtendedCommunity) == 8);  // octets in a row
+    put(kOptionalTransitive, AttributeType::ExtendedCommunities,
+        {a.extended_communities.data()->data(), a.extended_communities.size() * 8});
   }
   if (!options.four_octet_as && needs_four_octets(a))
     put(kOptionalTransitive, AttributeType::As4Path, as_path(a.as_path, true, false));
@@ -175,21 +181,19 @@ PackedUpdate encode_reach(AfiSafi family, const net::IpAddress& next_hop,
                           std::span<const uint8_t> encoded_attributes,
                           std::span<const std::span<const uint8_t>> nlris,
                           std::size_t max_message) {
-  net::ByteWriter head;
-  head.u16(family.afi);
-  head.u8(family.safi);
-  head.u8(static_cast<uint8_t>(next_hop.bytes().size()));
-  head.bytes(next_hop.bytes());
-  head.u8(0);  // reserved
-  return pack(AttributeType::MpReachNlri, head.view(), encoded_attributes, nlris, max_message);
+  const auto address = next_hop.bytes();
+  std::array<uint8_t, 4 + 16 + 1> head{};
+  const auto afi_safi = octets(family);
+  std::ranges::copy(afi_safi, head.begin());
+  head[3] = static_cast<uint8_t>(address.size());
+  std::ranges::copy(address, head.begin() + 4);  // one reserved octet follows
+  return pack(AttributeType::MpReachNlri, std::span(head).first(4 + address.size() + 1),
+              encoded_attributes, nlris, max_message);
 }
 
 PackedUpdate encode_unreach(AfiSafi family, std::span<const std::span<const uint8_t>> nlris,
                             std::size_t max_message) {
-  net::ByteWriter head;
-  head.u16(family.afi);
-  head.u8(family.safi);
-  return pack(AttributeType::MpUnreachNlri, head.view(), {}, nlris, max_message);
+  return pack(AttributeType::MpUnreachNlri, octets(family), {}, nlris, max_message);
 }
 
 // RFC 4724 section 2.

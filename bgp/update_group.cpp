@@ -21,6 +21,8 @@ namespace {
 
 constexpr std::size_t kSharedBatches = 8;
 constexpr uint32_t kWalkBatchesPerLogTurn = 16;
+constexpr LogPosition kAhead = 8;  // routes that are brought into the cache before their turn
+constexpr uint64_t kCountedExactly = 1024;
 
 }  // namespace
 
@@ -110,7 +112,7 @@ void UpdateGroup::hand_over(Subscriber& subscriber, UpdateGroup& to) {
 // --- The log --------------------------------------------------------------------------------
 
 RouteIndex UpdateGroup::logged(LogPosition position) const {
-  const RouteIndex route = log_[static_cast<std::size_t>(position - log_begin_)];
+  const RouteIndex route = log_[index_of(position)];
   return route != kNoRoute && newest_[route] == static_cast<uint32_t>(position) ? route : kNoRoute;
 }
 
@@ -158,7 +160,11 @@ void UpdateGroup::trim() {
     newest_[route] = 0;
     state_.unpin(route);
   }
-  if (log_.empty()) compact_at_ = state_.options.log_slack;
+  if (log_.empty()) {
+    compact_at_ = state_.options.log_slack;
+    // All of newest_ is 0. Most of it may be of routes that are no more.
+    if (newest_.size() > 2 * std::size_t{state_.table.end()} + kCountedExactly) newest_.clear();
+  }
   std::erase_if(shared_, [&](const std::shared_ptr<Batch>& batch) {
     return !batch->of_table && batch->log_to <= log_begin_;
   });
@@ -217,8 +223,9 @@ PathRef UpdateGroup::wanted(RouteIndex route) const {
   const PathRef best = state_.table.best(route);
   if (best == kNoPath) return kNoPath;
   const Path& path = state_.table.path(best);
-  const bool may = may_export(key_, state_.peers[path.peer]->kind,
-                              state_.attributes.digest(path.attributes).flags);
+  const Peer& source = *state_.peers[path.peer];
+  if (source.ended) return kNoPath;  // about to be removed
+  const bool may = may_export(key_, source.kind, state_.attributes.digest(path.attributes).flags);
   return may ? best : kNoPath;
 }
 
@@ -425,6 +432,12 @@ void UpdateGroup::finish_batch(Subscriber& subscriber) {
   subscriber.batch.reset();
   subscriber.cursor = subscriber.examined = subscriber.after;
   trim();
+  // No bit is set above the table's end.
+  const std::size_t words = state_.table.end() / 64 + 1;
+  if (subscriber.holds.size() > 2 * words + 1024) {
+    subscriber.holds.resize(words);
+    subscriber.holds.shrink_to_fit();
+  }
 }
 
 bool UpdateGroup::has_work(Subscriber& subscriber) {
@@ -471,14 +484,19 @@ uint64_t UpdateGroup::queued(const Subscriber& subscriber) const {
           ++count;
     }
   }
-  if (subscriber.started) {
+  if (subscriber.started && log_end() - from > kCountedExactly) {
+    count += log_end() - from;
+  } else if (subscriber.started) {
     for (LogPosition at = from; at < log_end(); ++at) {
       const RouteIndex route = logged(at);
       if (route != kNoRoute && concerns(subscriber, route)) ++count;
     }
   }
   if (subscriber.walk == Subscriber::Walk::None) return count;
-  for (RouteIndex route = walk_from; route < std::min(walk_to, state_.table.end()); ++route) {
+  walk_to = std::min(walk_to, state_.table.end());
+  if (walk_to > walk_from && walk_to - walk_from > kCountedExactly)
+    return count + (walk_to - walk_from);
+  for (RouteIndex route = walk_from; route < walk_to; ++route) {
     const PathRef path = wanted(route);
     if (path == kNoPath || state_.table.path(path).peer == subscriber.slot) continue;
     if (subscriber.started && logged_from(route, from)) continue;
@@ -499,6 +517,7 @@ std::shared_ptr<Batch> UpdateGroup::log_batch(LogPosition from) {
   Judge judge(*this, nullptr);
   LogPosition at = from;
   for (; at < limit && announced_.size() + withdrawn_.size() < window_; ++at) {
+    if (at + kAhead < limit) state_.table.prefetch_path(log_[index_of(at + kAhead)]);
     const RouteIndex route = logged(at);
     if (route == kNoRoute) continue;
     const PathRef ref = wanted(route);
@@ -615,8 +634,7 @@ void UpdateGroup::group_by_bucket(std::vector<Item>& items) {
   }
   if (grouped) return;
   std::size_t begin = 0;
-  for (Bucket& bucket : std::span(buckets).first(used))
-    begin += std::exchange(bucket.end, begin);
+  for (Bucket& bucket : std::span(buckets).first(used)) begin += std::exchange(bucket.end, begin);
   grouped_.resize(items.size());
   for (const Item& item : items) {
     (void)find(item.bucket);

@@ -40,7 +40,7 @@ using LogPosition = uint64_t;
 struct Batch {
   struct Message {
     MessagePtr bytes;
-    uint32_t first = 0, last = 0;  // its routes, in `routes`
+    uint32_t first = 0, last = 0;            // its routes, in `routes`
     uint32_t first_bits = 0, last_bits = 0;  // the same, in `bits`
     bool withdraws = false;
     uint16_t source = 0;       // slot of the peer that announced them
@@ -112,7 +112,7 @@ class UpdateGroup {
   [[nodiscard]] MessagePtr pull(Subscriber& subscriber);
   // Whether pull() would return a message. Steps over what does not concern the peer.
   [[nodiscard]] bool has_work(Subscriber& subscriber);
-  // Routes and withdrawals not yet pulled. Looks at all that is outstanding.
+  // Routes and withdrawals not yet pulled; of many it counts those too that the peer needs not.
   [[nodiscard]] uint64_t queued(const Subscriber& subscriber) const;
   // Whether the peer has the route from us.
   [[nodiscard]] static bool has(const Subscriber& subscriber, RouteIndex route) {
@@ -123,6 +123,9 @@ class UpdateGroup {
 
  private:
   [[nodiscard]] LogPosition log_end() const { return log_begin_ + log_.size(); }
+  [[nodiscard]] std::size_t index_of(LogPosition position) const {
+    return static_cast<std::size_t>(position - log_begin_);
+  }
   [[nodiscard]] RouteIndex logged(LogPosition position) const;  // kNoRoute: outdated
   [[nodiscard]] bool logged_from(RouteIndex route, LogPosition from) const;
   // The path that the group is to have of a route, or kNoPath; policy and filters are not asked.

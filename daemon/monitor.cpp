@@ -96,7 +96,7 @@ void Monitor::best_changed(const std::vector<bgp::RibChange>& changes) {
   for (const auto& client : clients_) {
     if (!client->routes_) continue;
     for (const bgp::RibChange& change : changes)
-      if (client->wants(change)) client->add({time, change});
+      if (client->wants(change)) client->add({time, bgp::KeptRibChange(change)});
   }
 }
 
@@ -165,7 +165,7 @@ std::string Monitor::Client::line(const Event& event) const {
                    row["event"] = "lost";
                    row["count"] = lost.count;
                  },
-                 [&](const bgp::RibChange& change) {
+                 [&](const bgp::KeptRibChange& change) {
                    const auto& speaker = monitor_.app_.speaker();
                    row["event"] = change.attributes ? "route-changed" : "route-withdrawn";
                    if (const auto route = evpn::decode(change.nlri))

@@ -53,7 +53,7 @@ class Monitor : public bgp::io::Tap {
       struct Lost {
         uint64_t count;
       };
-      std::variant<State, Down, Up, Lost, bgp::RibChange> what;
+      std::variant<State, Down, Up, Lost, bgp::KeptRibChange> what;
     };
     Client(Monitor& monitor, Filter filter, std::vector<bgp::PeerId> peers)
         : monitor_(monitor), filter_(std::move(filter)), peers_(std::move(peers)) {}

@@ -32,7 +32,7 @@ std::chrono::microseconds wall_time() {
       std::chrono::system_clock::now().time_since_epoch());
 }
 
-std::size_t change_size(const RibChange& change) { return change.nlri.size() + 64; }
+std::size_t change_size(const KeptRibChange& change) { return change.nlri.size() + 64; }
 
 // An UPDATE that can be passed on as it came: errors in it were not repaired.
 bool is_clean(const Update& update) {
@@ -524,8 +524,7 @@ void BmpClient::policies_changed(PeerId peer) {
 void BmpClient::best_changed(const std::vector<RibChange>& changes) {
   if (!tells(BmpSettings::Loc) || overflowed_) return;
   for (const RibChange& change : changes) {
-    changes_.push_back(change);
-    queued_ += change_size(change);
+    queued_ += change_size(changes_.emplace_back(change));
   }
   if (queued_ > settings_.queue_limit) overflow();
   schedule_work();
@@ -535,7 +534,7 @@ void BmpClient::tell_changes() {
   const bmp::PeerHeader loc = loc_header();
   Packer packer(*this);
   for (uint32_t i = 0; i < kPlaces && !changes_.empty(); ++i) {
-    const RibChange change = std::move(changes_.front());
+    const KeptRibChange change = std::move(changes_.front());
     changes_.pop_front();
     queued_ -= std::min(queued_, change_size(change));
     if (change.attributes)

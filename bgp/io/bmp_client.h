@@ -120,8 +120,8 @@ class BmpClient : public Tap, public std::enable_shared_from_this<BmpClient> {
   boost::asio::steady_timer retry_, statistics_;
   std::chrono::seconds pause_{1};
   std::deque<net::Bytes> queue_;
-  std::deque<RibChange> changes_;  // of the Loc-RIB, not encoded yet
-  std::size_t queued_ = 0;         // octets of both
+  std::deque<KeptRibChange> changes_;  // of the Loc-RIB, not encoded yet
+  std::size_t queued_ = 0;             // octets of both
   bool overflowed_ = false;
   std::size_t writing_ = 0;  // messages of the queue that are being written
   uint8_t input_[256];

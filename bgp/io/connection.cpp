@@ -15,8 +15,18 @@ namespace bgp::io {
 namespace {
 
 constexpr std::size_t kReadSize = 131072;  // a turn: some thousand routes, about a millisecond
-constexpr std::size_t kGather = 64;       // messages a write
+constexpr std::size_t kSmall = 1024;       // octets of a message that is copied to others
+constexpr std::size_t kGathered = 16384;
 constexpr auto kLinger = std::chrono::seconds(1);
+
+// Of what a write is made, by name: the pieces stay with the connection.
+struct Pieces {
+  using value_type = boost::asio::const_buffer;
+  using const_iterator = const boost::asio::const_buffer*;
+  const_iterator first, last;
+  const_iterator begin() const { return first; }
+  const_iterator end() const { return last; }
+};
 
 }  // namespace
 
@@ -79,19 +89,32 @@ std::size_t Connection::deliver(std::span<const uint8_t> data) {
 void Connection::send(std::shared_ptr<const net::Bytes> message) {
   if (closed_ || finishing_ || message == nullptr) return;
   queued_ += message->size();
-  queue_.push_back(std::move(message));
+  if (!gather_small(*message)) queue_.push_back(std::move(message));
   if (!writing_) write();
 }
 
+// Small messages behind others are copied together: a write takes only so many pieces. What a write
+// under way was told of does not move, for there is always room for what is added.
+bool Connection::gather_small(const net::Bytes& message) {
+  if (queue_.empty() || message.size() > kSmall) return false;
+  if (small_ == nullptr || queue_.back() != small_ ||
+      small_->capacity() - small_->size() < message.size()) {
+    small_ = std::make_shared<net::Bytes>();
+    small_->reserve(kGathered);
+    queue_.push_back(small_);
+  }
+  small_->insert(small_->end(), message.begin(), message.end());
+  return true;
+}
+
 void Connection::write() {
-  std::array<boost::asio::const_buffer, kGather> buffers;
   std::size_t used = 0;
-  for (; used < std::min(queue_.size(), buffers.size()); ++used)
-    buffers[used] = boost::asio::buffer(*queue_[used]);
-  buffers[0] += offset_;
+  for (; used < std::min(queue_.size(), pieces_.size()); ++used)
+    pieces_[used] = boost::asio::buffer(*queue_[used]);
+  pieces_[0] += offset_;
   writing_ = true;
   // Messages stay in the queue until written: the handler keeps them alive with `self`.
-  socket_.async_write_some(buffers,
+  socket_.async_write_some(Pieces{pieces_.data(), pieces_.data() + used},
                            [self = shared_from_this()](const error_code& error, std::size_t count) {
                              self->written(error, count);
                            });

@@ -3,6 +3,8 @@
 // writes what is queued. Keeps itself alive until its last handler has run; after finish() it no
 // longer calls its owner.
 #pragma once
+#include <array>
+#include <boost/asio/buffer.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
 #include <deque>
@@ -51,6 +53,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void wait();
   void readable(const error_code& error);
   std::size_t deliver(std::span<const uint8_t> data);
+  [[nodiscard]] bool gather_small(const net::Bytes& message);
   void write();
   void written(const error_code& error, std::size_t count);
   void end_of_output();
@@ -62,6 +65,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::shared_ptr<const Callbacks> callbacks_;
   net::Bytes partial_;  // of a message that is not whole yet
   std::deque<std::shared_ptr<const net::Bytes>> queue_;
+  std::shared_ptr<net::Bytes> small_;  // the last in the queue, if it may be added to
+  std::array<boost::asio::const_buffer, 64> pieces_;  // of the write under way
   std::size_t offset_ = 0;  // of the first in the queue, what is written already
   std::size_t queued_ = 0;
   bool writing_ = false;

@@ -415,7 +415,7 @@ void Neighbor::log_errors(const Update& update) {
 
 void Neighbor::enforce_limit() {
   if (settings_.max_prefixes == 0 || !up_ || over_limit_) return;
-  const uint64_t received = core_.rib.counts(peer_).received;
+  const uint64_t received = core_.rib.received(peer_);
   note_limit(received);
   if (received > settings_.max_prefixes) return exceed_limit(core_.family.id, received);
   if (memberships_.size() > settings_.max_prefixes)

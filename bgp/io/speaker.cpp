@@ -3,6 +3,7 @@
 // touched, flush() hands its changes to the application and lets the neighbors fill their sockets.
 #include "bgp/io/speaker.h"
 
+#include <malloc.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -28,6 +29,7 @@ constexpr auto kStopLimit = 1s;
 constexpr auto kAcceptPause = 100ms;  // when there are no file descriptors left
 constexpr auto kRejectLogInterval = 1s;
 constexpr std::size_t kMaxUnestablished = 1024;  // accepted connections without a session, of all
+constexpr auto kMemoryInterval = 100ms;          // while the RIB grows or shrinks
 
 Rib::Options rib_options(AfiSafi family, const Settings& settings) {
   const uint32_t router_id = settings.router_id.v4_value();
@@ -128,7 +130,8 @@ struct Speaker::Impl : std::enable_shared_from_this<Speaker::Impl> {
              {}},
         convergence(io),
         deferral(io),
-        stop_limit(io) {
+        stop_limit(io),
+        memory_watch(io) {
     core.changed = [this] { schedule_flush(); };
     core.progress = [this] { check_convergence(); };
     core.at_rest = [this] { schedule_dismissal(); };
@@ -157,6 +160,8 @@ struct Speaker::Impl : std::enable_shared_from_this<Speaker::Impl> {
   std::expected<void, StartError> reconfigure(const Settings& settings);
   void schedule_flush();
   void flush();
+  void watch_memory();
+  void trim_memory();
   void check_convergence();
   void converge();
   void defer_selection();
@@ -174,12 +179,15 @@ struct Speaker::Impl : std::enable_shared_from_this<Speaker::Impl> {
   std::function<void(const std::vector<RibChange>&)> changes_handler;
   std::function<void()> converged_handler;
   std::function<void()> stopped;
-  boost::asio::steady_timer convergence, deferral, stop_limit;
+  boost::asio::steady_timer convergence, deferral, stop_limit, memory_watch;
   std::mt19937_64 random{std::random_device{}()};
   PeerId next_peer = 1;
   bool started = false, stopping = false, converged = false, flush_pending = false;
   bool dismissal_pending = false;
   RejectedConnections rejected;
+  std::size_t memory_peak = 0;  // of the RIB, since malloc was last trimmed
+  std::size_t memory_seen = 0;
+  bool memory_watched = false;
   uint64_t rejects_not_logged = 0;
   net::TimePoint last_reject_log{};
 };
@@ -437,6 +445,8 @@ void Speaker::Impl::schedule_flush() {
 void Speaker::Impl::flush() {
   flush_pending = false;
   if (stopping) return;  // the sessions end, but forwarding goes on
+  for (Rib* rib : {&core.target_rib, &core.rib})
+    if (rib->work()) schedule_flush();
   const auto changes = core.rib.take_changes();
   if (!changes.empty())
     for (Tap* tap : core.taps) tap->best_changed(changes);
@@ -448,6 +458,31 @@ void Speaker::Impl::flush() {
   for (Rib* rib : {&core.target_rib, &core.rib})
     for (const PeerId peer : rib->take_ready())
       if (const auto found = by_peer.find(peer); found != by_peer.end()) found->second->refill();
+  watch_memory();
+}
+
+// Routes go when the last neighbor was told, which may be after the last flush.
+void Speaker::Impl::watch_memory() {
+  if (std::exchange(memory_watched, true)) return;
+  memory_watch.expires_after(kMemoryInterval);
+  memory_watch.async_wait([weak = weak_from_this()](const error_code& error) {
+    const auto self = weak.lock();
+    if (error || self == nullptr) return;
+    self->memory_watched = false;
+    const std::size_t before = std::exchange(self->memory_seen, self->core.rib.memory_bytes());
+    self->trim_memory();
+    if (before != self->memory_seen) self->watch_memory();
+  });
+}
+
+// malloc keeps what is freed; once most of a large table is gone, it is to give it back.
+void Speaker::Impl::trim_memory() {
+  constexpr std::size_t kSmall = 4 << 20;
+  const std::size_t now = core.rib.memory_bytes();
+  memory_peak = std::max(memory_peak, now);
+  if (memory_peak < kSmall || now >= memory_peak / 4) return;
+  memory_peak = now;
+  malloc_trim(0);
 }
 
 void Speaker::Impl::check_convergence() {
@@ -507,6 +542,7 @@ void Speaker::Impl::stop(bool graceful, const std::string& text, std::function<v
   stopping = true;
   convergence.cancel();
   deferral.cancel();
+  memory_watch.cancel();
   shut();
   for (const auto& [address, neighbor] : neighbors) {
     if (graceful)

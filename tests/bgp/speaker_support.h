@@ -56,9 +56,9 @@ struct Node {
       for (const RibChange& change : changes) {
         ++change_count;
         if (change.attributes)
-          routes[change.nlri] = change.attributes;
+          routes[{change.nlri.begin(), change.nlri.end()}] = change.attributes;
         else
-          routes.erase(change.nlri);
+          routes.erase({change.nlri.begin(), change.nlri.end()});
       }
     });
     speaker->on_converged([this] { converged = true; });
