@@ -591,8 +591,11 @@ std::vector<RibChange> Rib::take_changes() {
   std::size_t size = 0;
   for (const RouteIndex index : impl_->changed) size += shown(index).nlri_size;
   net::Bytes& nlris = impl_->changed_nlris;
-  nlris.clear();
-  nlris.shrink_to_fit();
+  constexpr std::size_t kKept = 1 << 20;
+  if (nlris.capacity() > kKept && size < kKept)
+    nlris = net::Bytes();
+  else
+    nlris.clear();
   nlris.reserve(size);
   for (const RouteIndex index : std::exchange(impl_->changed, {})) {
     Route& route = impl_->table.route(index);

@@ -25,6 +25,8 @@ using namespace std::chrono_literals;
 constexpr auto kStopLimit = 1s;
 constexpr auto kAcceptPause = 100ms;  // when there are no file descriptors left
 constexpr auto kRejectLogInterval = 1s;
+// UPDATEs, if no flush came earlier: what they changed is to be sent while the caches have it.
+constexpr unsigned kFlushAfter = 32;
 constexpr auto kMemoryInterval = 100ms;  // while the RIB grows or shrinks
 
 Rib::Options rib_options(const Family& family, const Settings& settings) {
@@ -99,7 +101,12 @@ struct Speaker::Impl : std::enable_shared_from_this<Speaker::Impl> {
         deferral(io),
         stop_limit(io),
         memory_watch(io) {
-    core.changed = [this] { schedule_flush(); };
+    core.changed = [this] {
+      if (++touched >= kFlushAfter && !flushing)
+        flush();
+      else
+        schedule_flush();
+    };
     core.progress = [this] { check_convergence(); };
   }
 
@@ -137,6 +144,8 @@ struct Speaker::Impl : std::enable_shared_from_this<Speaker::Impl> {
   std::size_t memory_peak = 0;  // of the RIB, since malloc was last trimmed
   std::size_t memory_seen = 0;
   bool memory_watched = false;
+  bool flushing = false;
+  unsigned touched = 0;  // times that the RIB was, since the last flush
   uint64_t rejected = 0;
   uint64_t rejects_not_logged = 0;
   net::TimePoint last_reject_log{};
@@ -266,12 +275,15 @@ void Speaker::Impl::schedule_flush() {
 
 void Speaker::Impl::flush() {
   flush_pending = false;
+  touched = 0;
   if (stopping) return;  // the sessions end, but forwarding goes on
   if (core.rib.work()) schedule_flush();
   const auto changes = core.rib.take_changes();
   if (!changes.empty() && changes_handler) {
     const auto handler = changes_handler;  // may be replaced within
+    flushing = true;
     handler(changes);
+    flushing = false;
   }
   for (const PeerId peer : core.rib.take_ready())
     if (const auto found = by_peer.find(peer); found != by_peer.end()) found->second->refill();
