@@ -758,8 +758,11 @@ std::vector<RibChange> Rib::take_changes() {
   std::size_t size = 0;
   for (const auto& entry : impl_->changed) size += shown(entry.route).nlri_size;
   net::Bytes& nlris = impl_->changed_nlris;
-  nlris.clear();
-  nlris.shrink_to_fit();
+  constexpr std::size_t kKept = 1 << 20;
+  if (nlris.capacity() > kKept && size < kKept)
+    nlris = net::Bytes();
+  else
+    nlris.clear();
   nlris.reserve(size);
   for (const auto& [index, previous] : std::exchange(impl_->changed, {})) {
     Route& route = impl_->table.route(index);

@@ -91,6 +91,7 @@ int main(int argc, char** argv) {
   // UPDATEs come and go by the thousand: their memory is not to be given back and faulted in again
   // each time. The speaker trims when a lot of routes has gone.
   mallopt(M_TRIM_THRESHOLD, 16 << 20);
+  mallopt(M_MMAP_THRESHOLD, 4 << 20);
   mallopt(M_TOP_PAD, 1 << 20);
   CLI::App options{"peerland: EVPN PE and route server for Internet exchanges"};
   std::string config_file = "/etc/peerlan/peerland.yaml", check_file, teardown_file;

@@ -29,7 +29,9 @@ constexpr auto kStopLimit = 1s;
 constexpr auto kAcceptPause = 100ms;  // when there are no file descriptors left
 constexpr auto kRejectLogInterval = 1s;
 constexpr std::size_t kMaxUnestablished = 1024;  // accepted connections without a session, of all
-constexpr auto kMemoryInterval = 100ms;          // while the RIB grows or shrinks
+// UPDATEs, if no flush came earlier: what they changed is to be sent while the caches have it.
+constexpr unsigned kFlushAfter = 32;
+constexpr auto kMemoryInterval = 100ms;  // while the RIB grows or shrinks
 
 Rib::Options rib_options(AfiSafi family, const Settings& settings) {
   const uint32_t router_id = settings.router_id.v4_value();
@@ -132,7 +134,12 @@ struct Speaker::Impl : std::enable_shared_from_this<Speaker::Impl> {
         deferral(io),
         stop_limit(io),
         memory_watch(io) {
-    core.changed = [this] { schedule_flush(); };
+    core.changed = [this] {
+      if (++touched >= kFlushAfter && !flushing)
+        flush();
+      else
+        schedule_flush();
+    };
     core.progress = [this] { check_convergence(); };
     core.at_rest = [this] { schedule_dismissal(); };
   }
@@ -188,6 +195,8 @@ struct Speaker::Impl : std::enable_shared_from_this<Speaker::Impl> {
   std::size_t memory_peak = 0;  // of the RIB, since malloc was last trimmed
   std::size_t memory_seen = 0;
   bool memory_watched = false;
+  bool flushing = false;
+  unsigned touched = 0;  // times that the RIB was, since the last flush
   uint64_t rejects_not_logged = 0;
   net::TimePoint last_reject_log{};
 };
@@ -444,6 +453,7 @@ void Speaker::Impl::schedule_flush() {
 
 void Speaker::Impl::flush() {
   flush_pending = false;
+  touched = 0;
   if (stopping) return;  // the sessions end, but forwarding goes on
   for (Rib* rib : {&core.target_rib, &core.rib})
     if (rib->work()) schedule_flush();
@@ -452,7 +462,9 @@ void Speaker::Impl::flush() {
     for (Tap* tap : core.taps) tap->best_changed(changes);
   if (!changes.empty() && changes_handler) {
     const auto handler = changes_handler;  // may be replaced within
+    flushing = true;
     handler(changes);
+    flushing = false;
   }
   for (const auto& [key, neighbor] : neighbors) neighbor->apply_memberships();
   for (Rib* rib : {&core.target_rib, &core.rib})
