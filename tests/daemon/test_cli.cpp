@@ -71,8 +71,7 @@ TEST(Render, WrongShapesDoNotCrash) {
 
 TEST(Render, WhyGoesBeforeTheReason) {
   const auto text = rendered("routes", R"({"routes":[
-    {"route":"[3]","best":false,"rejected":null,"reason":"MED","why":"lost: higher MED (2)"}]
-})");
+    {"route":"[3]","best":false,"rejected":null,"reason":"MED","why":"lost: higher MED (2)"}]})");
   EXPECT_THAT(text, HasSubstr("lost: higher MED (2)"));
 }
 
