@@ -528,18 +528,20 @@ TEST(Errors, Exports) {
           {bmp + "    - {address: 192.0.2.1, port: 11019}\n", "loaded\n"},
           {bmp + "    - {address: 192.0.2.1}\n", "f:6:7: bgp.bmp[0]: missing key \"port\"\n"},
           {bmp + "    - {address: 192.0.2.1, port: 0}\n",
-           "f:6:33: bgp.bmp[0].port: expected a whole number from 1 to 65535, got \"0\"\n"},
+           "f:6:34: bgp.bmp[0].port: expected a number from 1 to 65535, got \"0\"\n"},
           {bmp + "    - {address: 192.0.2.1, port: 1, tables: [in]}\n",
-           "f:6:45: bgp.bmp[0].tables[0]: expected in-pre, in-post, loc or out-post, got \"in\"\n"},
+           "f:6:46: bgp.bmp[0].tables[0]: expected one of in-pre, in-post, loc, out-post, got "
+           "\"in\"\n"},
           {bmp + "    - {address: 192.0.2.1, port: 1, tables: []}\n",
-           "f:6:44: bgp.bmp[0].tables: expected at least one table\n"},
+           "f:6:45: bgp.bmp[0].tables: expected at least one table\n"},
           {bmp + "    - {address: 192.0.2.1, port: 1, local-address: '::1'}\n",
            "f:6:52: bgp.bmp[0].local-address: local-address and address must both be IPv4 or both "
            "IPv6\n"},
           {bmp + "    - {address: 192.0.2.1, port: 1}\n    - {address: 192.0.2.1, port: 1}\n",
            "f:7:7: bgp.bmp[1]: collector 192.0.2.1 port 1 is listed twice\n"},
           {"bgp:\n  mrt: {file: rib.mrt}\n",
-           "f:5:15: bgp.mrt.file: expected an absolute path, got \"rib.mrt\"\n"},
+           "f:5:15: bgp.mrt.file: expected an absolute path of at most 1024 characters, got "
+           "\"rib.mrt\"\n"},
           {"bgp:\n  mrt: {interval: 60}\n", "f:5:8: bgp.mrt: missing key \"file\"\n"},
           {"bgp:\n  mrt: {file: /x, interval: 60}\n", "loaded\n"},
       });
