@@ -26,7 +26,7 @@ const char* kPeer =
 
 TEST(Bmp, Initiation) {
   EXPECT_EQ(bmp::encode_initiation("peerlan 1", "rs1"),
-            join({hex("03 00000016 04 0001 0009"),
+            join({hex("03 0000001a 04 0001 0009"),
                   {'p', 'e', 'e', 'r', 'l', 'a', 'n', ' ', '1'},
                   hex("0002 0003"),
                   {'r', 's', '1'}}));

@@ -33,8 +33,8 @@ TEST(Mrt, RibGeneric) {
   const net::Bytes nlri = hex("01 04 00000005");
   const std::vector<mrt::Entry> entries{{1, 0x5e000000, attributes}};
   EXPECT_EQ(mrt::encode_rib_generic(0x5f000000, 9, kL2vpnEvpn, nlri, entries),
-            hex("5f000000 000d 0006 00000039 00000009 0019 46 01 04 00000005 0001"
-                "0001 5e000000 0022"
+            hex("5f000000 000d 0006 00000038 00000009 0019 46 01 04 00000005 0001"
+                "0001 5e000000 0021"
                 "40 01 01 00  40 02 00  40 05 04 00000064  80 0e 05 04 c0000207"
                 "c0 10 08 030c000000000008"));
 }
@@ -46,7 +46,7 @@ TEST(Mrt, TwoPathsAndAnIpv6NextHop) {
   const std::vector<mrt::Entry> entries{{0, 1, attributes}, {2, 3, attributes}};
   EXPECT_EQ(
       mrt::encode_rib_generic(2, 0, kL2vpnEvpn, nlri, entries),
-      hex("00000002 000d 0006 00000057 00000000 0019 46 01 04 00000005 0002"
+      hex("00000002 000d 0006 00000055 00000000 0019 46 01 04 00000005 0002"
           "0000 00000001 001b 40 01 01 00 40 02 00 80 0e 11 10 20010db8000000000000000000000007"
           "0002 00000003 001b 40 01 01 00 40 02 00 80 0e 11 10 "
           "20010db8000000000000000000000007"));

@@ -195,9 +195,9 @@ TEST(Errors, Neighbor) {
              "f:6:56: bgp.neighbors[0].ao-keys: password and ao-keys exclude each other\n"},
             {"    - {address: 10.0.0.2, as: 1, ao-keys: [{send-id: 256, receive-id: 1, key: " +
                  many + "secretsecretsecrets2}]}\n",
-             "f:6:53: bgp.neighbors[0].ao-keys[0].send-id: expected a number from 0 to 255, got "
+             "f:6:54: bgp.neighbors[0].ao-keys[0].send-id: expected a number from 0 to 255, got "
              "\"256\"\n"
-             "f:6:78: bgp.neighbors[0].ao-keys[0].key: expected a key of 1 to 80 octets, got "
+             "f:6:79: bgp.neighbors[0].ao-keys[0].key: expected a key of 1 to 80 octets, got "
              "81\n"},
             {"    - {address: 10.0.0.2, as: 1, long-lived-time: 1h, graceful-restart: false}\n",
              "f:6:51: bgp.neighbors[0].long-lived-time: long-lived-time needs "
@@ -206,12 +206,12 @@ TEST(Errors, Neighbor) {
              "f:6:50: bgp.neighbors[0].send-hold-time: send-hold-time must be longer than "
              "hold-time\n"},
             {"    - {address: 10.0.0.2, as: 1, max-prefixes-action: reset}\n",
-             "f:6:55: bgp.neighbors[0].max-prefixes-action: expected one of drop, warn, got "
+             "f:6:55: bgp.neighbors[0].max-prefixes-action: expected drop or warn, got "
              "\"reset\"\n"},
             {"    - {address: 10.0.0.2, as: 1, max-prefixes-idle: 90s}\n",
              "f:6:53: bgp.neighbors[0].max-prefixes-idle: expected whole minutes, got \"90s\"\n"},
             {"  dynamic-neighbors:\n    - {prefix: 10.0.0.1/24, limit: 0, as: 1}\n",
-             "f:5:1: bgp.neighbors: expected a list of neighbors, got nothing\n"
+             "f:5:3: bgp.neighbors: expected a list of neighbors, got nothing\n"
              "f:7:16: bgp.dynamic-neighbors[0].prefix: \"10.0.0.1/24\" has host bits set; the "
              "prefix is 10.0.0.0/24\n"
              "f:7:36: bgp.dynamic-neighbors[0].limit: expected a number from 1 to 65535, got "
@@ -219,9 +219,9 @@ TEST(Errors, Neighbor) {
             {"    - {address: 10.0.0.2, as: 1}\n  dynamic-neighbors:\n"
              "    - {prefix: 10.0.0.0/24, limit: 1, as: 1}\n"
              "    - {prefix: 10.0.0.0/24, limit: 1, as: 1, address: 10.0.0.3}\n",
-             "f:9:50: bgp.dynamic-neighbors[1].address: unknown key\n"
              "f:9:16: bgp.dynamic-neighbors[1].prefix: prefix 10.0.0.0/24 is in use already: "
-             "prefix 10.0.0.0/24, line 8\n"},
+             "prefix 10.0.0.0/24, line 8\n"
+             "f:9:46: bgp.dynamic-neighbors[1].address: unknown key\n"},
             {"    - {address: 0.0.0.0, as: 1}\n",
              "f:6:17: bgp.neighbors[0].address: expected an address of a host, got "
              "\"0.0.0.0\"\n"},
@@ -572,18 +572,20 @@ TEST(Errors, Exports) {
           {bmp + "    - {address: 192.0.2.1, port: 11019}\n", "loaded\n"},
           {bmp + "    - {address: 192.0.2.1}\n", "f:6:7: bgp.bmp[0]: missing key \"port\"\n"},
           {bmp + "    - {address: 192.0.2.1, port: 0}\n",
-           "f:6:33: bgp.bmp[0].port: expected a whole number from 1 to 65535, got \"0\"\n"},
+           "f:6:34: bgp.bmp[0].port: expected a number from 1 to 65535, got \"0\"\n"},
           {bmp + "    - {address: 192.0.2.1, port: 1, tables: [in]}\n",
-           "f:6:45: bgp.bmp[0].tables[0]: expected in-pre, in-post, loc or out-post, got \"in\"\n"},
+           "f:6:46: bgp.bmp[0].tables[0]: expected one of in-pre, in-post, loc, out-post, got "
+           "\"in\"\n"},
           {bmp + "    - {address: 192.0.2.1, port: 1, tables: []}\n",
-           "f:6:44: bgp.bmp[0].tables: expected at least one table\n"},
+           "f:6:45: bgp.bmp[0].tables: expected at least one table\n"},
           {bmp + "    - {address: 192.0.2.1, port: 1, local-address: '::1'}\n",
            "f:6:52: bgp.bmp[0].local-address: local-address and address must both be IPv4 or both "
            "IPv6\n"},
           {bmp + "    - {address: 192.0.2.1, port: 1}\n    - {address: 192.0.2.1, port: 1}\n",
            "f:7:7: bgp.bmp[1]: collector 192.0.2.1 port 1 is listed twice\n"},
           {"bgp:\n  mrt: {file: rib.mrt}\n",
-           "f:5:15: bgp.mrt.file: expected an absolute path, got \"rib.mrt\"\n"},
+           "f:5:15: bgp.mrt.file: expected an absolute path of at most 1024 characters, got "
+           "\"rib.mrt\"\n"},
           {"bgp:\n  mrt: {interval: 60}\n", "f:5:8: bgp.mrt: missing key \"file\"\n"},
           {"bgp:\n  mrt: {file: /x, interval: 60}\n", "loaded\n"},
       });

@@ -70,9 +70,8 @@ TEST(Render, WrongShapesDoNotCrash) {
 }
 
 TEST(Render, WhyGoesBeforeTheReason) {
-  const auto text = rendered("routes", R"({"routes":[
-    {"route":"[3]","best":false,"rejected":null,"reason":"MED","why":"lost: higher MED (2)"}]
-})");
+  const auto text = rendered("routes", R"j({"routes":[
+    {"route":"[3]","best":false,"rejected":null,"reason":"MED","why":"lost: higher MED (2)"}]})j");
   EXPECT_THAT(text, HasSubstr("lost: higher MED (2)"));
 }
 

@@ -77,7 +77,8 @@ class ViewsTest : public DaemonTest {
  protected:
   std::vector<std::string> macs(const json::object& arguments) {
     std::vector<std::string> found;
-    for (const auto& row : show("routes", arguments).at("routes").as_array())
+    const json::object document = show("routes", arguments);
+    for (const auto& row : document.at("routes").as_array())
       found.emplace_back(row.as_object().at("mac").as_string());
     return found;
   }
@@ -180,7 +181,8 @@ TEST_F(ViewsTest, WhySaysWhichStepDecided) {
   looped->originator_id = 0x0a000063;
   announce(a, mac_route(2), looped);
   ASSERT_TRUE(until([&] { return app->speaker().rib().path_count() == 3; }));
-  for (const auto& value : show("routes", {{"why", true}}).at("routes").as_array()) {
+  const json::object explained = show("routes", {{"why", true}});
+  for (const auto& value : explained.at("routes").as_array()) {
     const auto& row = value.as_object();
     if (row.at("rejected").is_string())
       EXPECT_EQ(why(row), "rejected: our cluster id 10.0.0.9 is in its cluster list");
@@ -253,8 +255,8 @@ TEST_F(ViewsTest, RoutesComeInPieces) {
   ASSERT_TRUE(routes_are(kRoutes / 2));
   while (const auto piece = (*answer)()) text += *piece;
   std::multiset<std::string> seen;
-  for (const auto& row : json::parse(text).at("routes").as_array())
-    seen.emplace(row.at("mac").as_string());
+  const json::value document = json::parse(text);
+  for (const auto& row : document.at("routes").as_array()) seen.emplace(row.at("mac").as_string());
   for (uint32_t i = 1; i < kRoutes; i += 2)
     EXPECT_EQ(seen.count(net::to_string(mac_route(i).mac)), 1u);
 }
@@ -436,7 +438,8 @@ TEST_F(ViewsTest, MrtDumpHasEachRouteOnce) {
     EXPECT_EQ(body.u16(), 1);
     EXPECT_EQ(body.u16(), 1);  // peer 1
     body.u32();
-    EXPECT_EQ(body.u16(), body.remaining());
+    const std::size_t size = body.u16();
+    EXPECT_EQ(size, body.remaining());
   }
   EXPECT_EQ(nlris.size(), 500u);
 }
