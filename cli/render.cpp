@@ -372,8 +372,10 @@ std::string render_neighbor(const json::object& n) {
       "{} NLRI discarded, {} of another family, {} sessions reset\n",
       cell(n, "attributes_discarded"), cell(n, "treated_as_withdraw"), cell(n, "nlri_discarded"),
       cell(n, "family_ignored"), cell(n, "sessions_reset"));
-  text += trouble(n, "last error", "last_error") +
-          trouble(n, "last error in an UPDATE", "last_update_error");
+  text += trouble(n, "last error", "last_error");
+  if (cell(n, "last_notification") != cell(n, "last_error"))
+    text += trouble(n, "last NOTIFICATION", "last_notification");
+  text += trouble(n, "last error in an UPDATE", "last_update_error");
   each(n, "notifications", [&](const json::object& one) {
     text += fmt::format("  NOTIFICATION {}: {} ({} times)\n", cell(one, "direction"),
                         cell(one, "text"), cell(one, "count"));

@@ -71,6 +71,10 @@ void Observer::ended(const EndReason& reason, bool established, const std::strin
                                                                              : "";
   if (reason.notification && !seen_.last_error_direction.empty()) {
     const auto& n = *reason.notification;
+    last_notification_at_ = now;
+    seen_.last_notification = text;
+    seen_.last_notification_direction = seen_.last_error_direction;
+    seen_.last_notification_data = hex(n.data);
     const bool sent = reason.cause == Cause::NotificationSent;
     const auto found = std::ranges::find_if(seen_.notifications, [&](const auto& known) {
       return known.sent == sent && known.code == n.code && known.subcode == n.subcode;
@@ -114,6 +118,11 @@ void Observer::fill(NeighborView& view, net::TimePoint now) const {
   view.family_ignored = seen_.family_ignored;
   view.last_error_direction = seen_.last_error_direction;
   if (last_error_at_ != net::TimePoint{}) view.last_error_age = age(last_error_at_, now);
+  view.last_notification = seen_.last_notification;
+  view.last_notification_direction = seen_.last_notification_direction;
+  view.last_notification_data = seen_.last_notification_data;
+  if (last_notification_at_ != net::TimePoint{})
+    view.last_notification_age = age(last_notification_at_, now);
   view.last_update_error = seen_.last_update_error;
   view.last_update_error_data = seen_.last_update_error_data;
   if (last_update_error_at_ != net::TimePoint{})

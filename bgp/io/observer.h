@@ -50,7 +50,7 @@ class Observer {
   std::span<const uint8_t> message_;                       // the last that came in
   SessionInfoPtr session_;                                 // while up
   NeighborView seen_;                                      // only what fill() takes out of it
-  net::TimePoint last_error_at_{}, last_update_error_at_{};
+  net::TimePoint last_error_at_{}, last_update_error_at_{}, last_notification_at_{};
 };
 
 }  // namespace bgp::io

@@ -64,6 +64,10 @@ struct NeighborView {
   uint64_t family_ignored = 0;       // UPDATEs with NLRI of a family that was not negotiated
   std::string last_error_direction;  // "sent", "received"; empty: no NOTIFICATION
   std::optional<std::chrono::seconds> last_error_age, last_update_error_age;
+  // The last NOTIFICATION either way; a connection that fails later does not hide it.
+  std::string last_notification, last_notification_direction;  // as last_error
+  std::string last_notification_data;                          // in hex
+  std::optional<std::chrono::seconds> last_notification_age;
   std::string last_update_error;  // "attribute 16: treat-as-withdraw": RFC 7606
   std::string last_update_error_data;
   std::optional<net::IpAddress> local_address, remote_address;  // of the connection

@@ -71,8 +71,8 @@ class Visibility(labkit.LabCase):
                 found |= emitted(document, view)
             self.assertLessEqual(found, documented(view), view)
             # What this lab has nothing of, is not emitted.
-            missing = documented(view) - found - {k for k in documented(view) if "drops[]." in k or ".mrt." in k
-                                                  or ".notifications[]." in k}
+            missing = documented(view) - found - {k for k in documented(view) if "drops[]." in k or ".mrt." in k or
+                                                  ".notifications[]." in k or ".frames[]." in k}
             self.assertFalse(missing, view)
 
     def test_texts(self):
@@ -111,8 +111,9 @@ class Visibility(labkit.LabCase):
         self.assertIn("Administrative Reset", event["reason"])
         next_of("neighbor-up", "pe2")
         row = lab.show("pe2", "neighbors")[0]
-        self.assertIn("maintenance of the lab", row["last_error"])
-        self.assertEqual(row["last_error_direction"], "received")
+        self.assertIn("maintenance of the lab", row["last_notification"])
+        self.assertEqual(row["last_notification_direction"], "received")
+        self.assertIn("maintenance of the lab".encode().hex(), row["last_notification_data"])
         before = lab.show("rs1", "neighbors", "--neighbor", "pe2")[0]["messages_out_by_type"]["route_refresh"]
         self.peerlan("rs1", "clear", "neighbor", "pe2", "--soft")
         wait_for("a route refresh", lambda: lab.show("rs1", "neighbors", "--neighbor", "pe2")[0]
@@ -202,9 +203,12 @@ class Visibility(labkit.LabCase):
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=True).stdout
         kinds = set(re.findall(r"\d+", " ".join(line.split("\t")[0] for line in fields.splitlines())))
         self.assertLessEqual({"0", "1", "3", "4"}, kinds)  # routes, statistics, peer up, initiation
-        self.assertNotIn("Malformed", text)
+        # This tshark takes the name of the table behind Loc-RIB's OPENs (RFC 9069 section 4.4) for one more message.
+        for one in text.split("BGP Monitoring Protocol, Type ")[1:]:
+            if not (one.startswith("Peer Up") and "Loc-RIB Instance" in one):
+                self.assertNotIn("Malformed", one)
         for expected in ("rs1", "Ethernet VPN", labkit.mac(1), "10.0.0.1", "10.0.0.2"):
-            self.assertIn(expected, text)
+            self.assertTrue(expected in text, expected)  # not 1 MB of it
 
 
 if __name__ == "__main__":
