@@ -181,17 +181,21 @@ class Visibility(labkit.LabCase):
             peer, _ = listener.accept()
             self.addCleanup(peer.close)
             peer.settimeout(60)
-            total = 0
+            stream = b""
 
-            def row():
-                return lab.show("rs1", "collectors")[0]
+            def kinds_told():
+                at, kinds = 0, set()
+                while at + 6 <= len(stream):
+                    length, kind = struct.unpack("!IB", stream[at + 1:at + 6])
+                    kinds.add(kind)
+                    at += length
+                return kinds
 
-            def told():
-                """Everything up to and with a statistics report has come here."""
-                return row()["state"] == "up" and row()["messages"] > 20 and total >= row()["octets"] - 100000
-
-            while not told():
-                total += len(peer.recv(1 << 20))
+            # Routes, statistics, peer up, initiation; the tables come before the first statistics.
+            while not {0, 1, 3, 4} <= kinds_told() or lab.show("rs1", "collectors")[0]["state"] != "up":
+                stream += peer.recv(1 << 20)
+            size = len(stream)
+            wait_for("the capture to have what came", lambda: os.path.getsize(file) > size)
             peer.close()
             capture.terminate()
             capture.wait(timeout=20)
@@ -207,7 +211,7 @@ class Visibility(labkit.LabCase):
         for one in text.split("BGP Monitoring Protocol, Type ")[1:]:
             if not (one.startswith("Peer Up") and "Loc-RIB Instance" in one):
                 self.assertNotIn("Malformed", one)
-        for expected in ("rs1", "Ethernet VPN", labkit.mac(1), "10.0.0.1", "10.0.0.2"):
+        for expected in ("rs1", "EVPN NLRI: MAC Advertisement Route", labkit.mac(1), "10.0.0.1", "10.0.0.2"):
             self.assertTrue(expected in text, expected)  # not 1 MB of it
 
 
