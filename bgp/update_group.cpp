@@ -570,12 +570,10 @@ std::shared_ptr<Batch> UpdateGroup::resync_batch(const Subscriber& subscriber) {
     const bool wants =
         ref != kNoPath && state_.table.path(ref).peer != subscriber.slot && judge.passes(ref);
     if (wants == holds(subscriber, at)) continue;
-    if (!wants) {
+    if (wants)
+      add_item(at, ref);
+    else
       withdrawn_.push_back(at);
-      continue;
-    }
-    const Path& path = state_.table.path(ref);
-    announced_.push_back({uint64_t{path.attributes} << 16 | path.peer, at});
   }
   auto batch = std::make_shared<Batch>();
   batch->of_table = true;
