@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
 # Shared by run.sh and the peers' files: two network namespaces joined by a veth pair (the daemon in
 # one at 10.99.0.1, evpn_load in the other with an address for each session), a fresh daemon for
 # each run, one JSON file a run. Whatever way the script ends, daemon and namespaces go.
 DUT_NS=plbench_dut TOOL_NS=plbench_tool
 DUT=10.99.0.1
 AS=65000
-PID= PIDS=()
+PID='' PIDS=()
 SCRATCH=$(mktemp -d /tmp/plbench.XXXXXX)
 chmod 755 "$SCRATCH"
 
@@ -71,7 +72,7 @@ one_run() {
       --pid "$PID" --timeout 300 --phases "$phases" --label "$peer" --json "$@" \
       >"$file.part" 2>"$SCRATCH/load.log"
     rc=$?
-    [ -s "$file.part" ] && mv "$file.part" "$file" || tail -3 "$SCRATCH/load.log" >&2
+    if [ -s "$file.part" ]; then mv "$file.part" "$file"; else tail -3 "$SCRATCH/load.log" >&2; fi
   else
     echo "$peer did not start" >&2
   fi

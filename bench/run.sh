@@ -36,6 +36,7 @@ fi
 have=()
 : >"$OUT/versions.txt"
 for peer in $PEERS; do
+  # shellcheck source=/dev/null
   . "$ROOT/bench/peers/$peer.sh"
   if version=$("${peer}_version" 2>"$SCRATCH/why"); then
     have+=("$peer")

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash disable=SC2034  # PID and PIDS: for common.sh
 # BIRD, from 2.19 on: older ones have no EVPN. BIRD: the binary.
 BIRD=${BIRD:-bird}
 bird_version() {
@@ -24,6 +25,6 @@ bird_start() {
     echo "}"
     for a in $(peers "$1" "$2"); do echo "protocol bgp c$((++n)) from client { neighbor $a as $AS; }"; done
   } >"$dir/bird.conf"
-  ip netns exec $DUT_NS "$BIRD" -f -c "$dir/bird.conf" -s "$dir/ctl" -P "$dir/pid" >"$dir/out" 2>&1 8>&- &
+  ip netns exec "$DUT_NS" "$BIRD" -f -c "$dir/bird.conf" -s "$dir/ctl" -P "$dir/pid" >"$dir/out" 2>&1 8>&- &
   PID=$! PIDS=($!)
 }

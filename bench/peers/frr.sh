@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash disable=SC2034  # PID and PIDS: for common.sh
 # FRRouting: bgpd and zebra. FRR_BIN: their folder.
 FRR_BIN=${FRR_BIN:-/usr/lib/frr}
 frr_version() {
-  [ -x "$FRR_BIN/bgpd" ] && [ -x "$FRR_BIN/zebra" ] ||
+  { [ -x "$FRR_BIN/bgpd" ] && [ -x "$FRR_BIN/zebra" ]; } ||
     { echo "no bgpd and zebra in $FRR_BIN" >&2; return 1; }
   "$FRR_BIN/bgpd" --version | sed -n '1s/^bgpd version/FRRouting/p'
 }
@@ -28,11 +29,11 @@ frr_start() {
   } >"$dir/bgpd.conf"
   echo "log file $dir/zebra.log warnings" >"$dir/zebra.conf"
   chmod -R a+rwX "$dir"
-  ip netns exec $DUT_NS "$FRR_BIN/zebra" -f "$dir/zebra.conf" -i "$dir/zebra.pid" -z "$dir/zserv.api" \
+  ip netns exec "$DUT_NS" "$FRR_BIN/zebra" -f "$dir/zebra.conf" -i "$dir/zebra.pid" -z "$dir/zserv.api" \
     --vty_socket "$dir" -P 0 >"$dir/zebra.out" 2>&1 8>&- &
   local zebra=$!
   for ((k = 0; k < 50; k++)); do [ -S "$dir/zserv.api" ] && break; sleep 0.1; done
-  ip netns exec $DUT_NS "$FRR_BIN/bgpd" -f "$dir/bgpd.conf" -i "$dir/bgpd.pid" -z "$dir/zserv.api" \
+  ip netns exec "$DUT_NS" "$FRR_BIN/bgpd" -f "$dir/bgpd.conf" -i "$dir/bgpd.pid" -z "$dir/zserv.api" \
     --vty_socket "$dir" -P 0 >"$dir/bgpd.out" 2>&1 8>&- &
   PID=$! PIDS=($! "$zebra")
 }

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash disable=SC2034  # PID and PIDS: for common.sh
 # GoBGP. GOBGPD: the binary.
 GOBGPD=${GOBGPD:-gobgpd}
 gobgp_version() {
@@ -13,8 +14,8 @@ gobgp_start() {
   local dir=$SCRATCH/gobgp a
   rm -rf "$dir" && mkdir -p "$dir"
   {
-    printf '[global.config]\nas = %s\nrouter-id = "%s"\nport = 179\n' $AS $DUT
-    printf 'local-address-list = ["%s"]\n' $DUT
+    printf '[global.config]\nas = %s\nrouter-id = "%s"\nport = 179\n' "$AS" "$DUT"
+    printf 'local-address-list = ["%s"]\n' "$DUT"
     for a in $(peers "$1" "$2"); do
       cat <<C
 [[neighbors]]
@@ -32,7 +33,7 @@ gobgp_start() {
 C
     done
   } >"$dir/gobgp.toml"
-  ip netns exec $DUT_NS "$GOBGPD" -f "$dir/gobgp.toml" --api-hosts 127.0.0.1:50051 --log-plain -l warn \
+  ip netns exec "$DUT_NS" "$GOBGPD" -f "$dir/gobgp.toml" --api-hosts 127.0.0.1:50051 --log-plain -l warn \
     >"$dir/log" 2>&1 8>&- &
   PID=$! PIDS=($!)
 }

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash disable=SC2034  # PID and PIDS: for common.sh
 # This project's daemon. PEERLAND: the binary.
 PEERLAND=${PEERLAND:-$ROOT/build/release/bin/peerland}
 peerland_version() {  # a line, or the reason why not on standard error
@@ -22,6 +23,6 @@ peerland_start() {
     echo "  neighbors:"
     for a in $(peers "$1" "$2"); do echo "    - {address: $a, group: clients}"; done
   } >"$dir/peerland.yaml"
-  ip netns exec $DUT_NS "$PEERLAND" --config "$dir/peerland.yaml" >"$dir/log" 2>&1 8>&- &
+  ip netns exec "$DUT_NS" "$PEERLAND" --config "$dir/peerland.yaml" >"$dir/log" 2>&1 8>&- &
   PID=$! PIDS=($!)
 }
