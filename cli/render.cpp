@@ -160,9 +160,15 @@ std::string routes(const json::object& document) {
 
 // By RD, type and key; paths of one route stay in the order of preference.
 void sort_routes(std::vector<json::object>& rows) {
-  std::ranges::stable_sort(rows, {}, [](const json::object& r) {
-    return std::tuple(cell(r, "rd"), number(r, "type"), cell(r, "route"));
+  std::vector<std::size_t> order(rows.size());
+  std::ranges::generate(order, [at = std::size_t{0}]() mutable { return at++; });
+  std::ranges::sort(order, {}, [&](std::size_t at) {
+    const json::object& r = rows[at];
+    return std::tuple(cell(r, "rd"), number(r, "type"), cell(r, "route"), at);
   });
+  std::vector<json::object> sorted;
+  for (const std::size_t at : order) sorted.push_back(std::move(rows[at]));
+  rows = std::move(sorted);
 }
 
 std::string collectors(const json::object& document) {
