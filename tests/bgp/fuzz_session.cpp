@@ -202,9 +202,9 @@ class Caller {
                      require(!to_string(a.reason).empty());
                      if (a.established) {
                        up_.reset();
-                       stale_ = a.keep_stale;
+                       stale_ = !a.kept.empty();
                      } else {
-                       require(!a.keep_stale);
+                       require(a.kept.empty());
                      }
                    },
                    [&](const action::Routes& a) {
