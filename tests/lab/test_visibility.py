@@ -6,7 +6,6 @@ import json
 import os
 import pathlib
 import re
-import signal
 import socket
 import struct
 import subprocess
@@ -125,8 +124,7 @@ class Visibility(labkit.LabCase):
         next_of("neighbor-up", "pe2")
         self.assertEqual(state(), "Established")
         self.assertEqual(lab.run("rs1", "peerlan", "clear", "neighbor", "nobody", check=False).returncode, 1)
-        watch.send_signal(signal.SIGINT)
-        watch.wait(timeout=20)
+        labkit.stop(watch)
         lab.wait_converged()
 
     def test_mrt(self):
