@@ -19,7 +19,7 @@ packages() {
       fi
       ;;
     lab) echo iproute2 util-linux procps iputils-ping ethtool frr gobgpd python3 python3-yaml ;;
-    test) echo clang-19 libclang-rt-19-dev clang-format-19 shellcheck exabgp ;;
+    test) echo clang-19 libclang-rt-19-dev clang-format-19 shellcheck exabgp bird2 tshark tcpdump ;;
     *)
       echo "usage: $0 [build] [lab] [test]" >&2
       exit 2
