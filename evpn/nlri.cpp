@@ -187,8 +187,9 @@ std::expected<Route, NlriError> decode_ip_prefix(Body body) {
   route.prefix.address = *net::IpAddress::from_bytes(body.in().bytes(size));
   const std::size_t gateway_at = body.at();
   route.gateway = *net::IpAddress::from_bytes(body.in().bytes(size));
-  // "They MUST NOT both be non-zero": such a route has no meaning.
-  if (!route.esi.is_zero() && !route.gateway.is_unspecified()) return invalid(gateway_at);
+  // RFC 9136 section 3.1: not both, or it is treated as withdrawn.
+  if (!route.esi.is_zero() && !route.gateway.is_unspecified())
+    return std::unexpected(NlriError{bgp::NlriStatus::Meaningless, gateway_at});
   route.label = body.in().u24();
   return route;
 }
@@ -319,8 +320,9 @@ bgp::NlriStatus next(net::ByteReader& in, bgp::NlriItem& out) {
     KeyFiller(out).add(body.first(*size));
   } else {
     const auto route = decode_body(out.type, body);
-    if (!route) return route.error().status;
-    fill_key(body, out);
+    const auto status = route ? bgp::NlriStatus::Ok : route.error().status;
+    if (route || status == bgp::NlriStatus::Meaningless) fill_key(body, out);
+    return status;
   }
   return bgp::NlriStatus::Ok;
 }
