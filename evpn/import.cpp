@@ -3,6 +3,8 @@
 // section 5.1.3, RFC 9047 section 3.2. Pure checks, in the order in which they are written.
 #include "evpn/import.h"
 
+#include "evpn/segments.h"
+
 namespace evpn {
 namespace {
 
@@ -43,15 +45,13 @@ std::optional<net::IpAddress> bindable_ip(const MacIp& route) {
   return route.ip;
 }
 
-// The ESI is not looked at: a MAC behind a multihomed Ethernet segment is installed from its MAC/IP
-// route alone, towards the PE that advertises it. Ethernet A-D routes (RFC 7432 section 9.2.2:
-// install only when they are there; section 8.4: aliasing) are not handled.
 std::optional<RemotePath> import_path(const Settings& settings, const MacIp& route,
                                       const bgp::AttributesPtr& attributes) {
   if (attributes == nullptr || !is_usable_key(route)) return std::nullopt;
   if (!is_ours(settings, *attributes) || !is_our_label(settings, route.label1)) return std::nullopt;
   RemotePath path;
   path.vtep = attributes->next_hop;
+  path.esi = route.esi;
   if (const auto mobility = mac_mobility(*attributes)) {
     path.sequence = mobility->sequence;
     path.sticky = mobility->sticky;
@@ -61,6 +61,19 @@ std::optional<RemotePath> import_path(const Settings& settings, const MacIp& rou
     if (route.ip->is_v6()) path.flags = *flags;  // R and O mean nothing for IPv4
   }
   return path;
+}
+
+// RFC 7432 sections 8.2.1 (per ES: MAX-ET, label 0) and 8.4.1 (per EVI: the domain's tag and
+// label).
+std::optional<net::IpAddress> import_segment(const Settings& settings,
+                                             const EthernetAutoDiscovery& route,
+                                             const bgp::AttributesPtr& attributes) {
+  if (attributes == nullptr || !Segments::is_segment(route.esi)) return std::nullopt;
+  const bool per_es = route.ethernet_tag == kMaxEthernetTag;
+  if (!per_es && (route.ethernet_tag != 0 || !is_our_label(settings, route.label)))
+    return std::nullopt;
+  if (!is_ours(settings, *attributes)) return std::nullopt;
+  return attributes->next_hop;
 }
 
 std::optional<FloodEndpoint> import_endpoint(const Settings& settings,

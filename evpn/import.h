@@ -13,7 +13,8 @@ namespace evpn {
 
 // A MAC/IP route that we use, as far as the MAC-VRF looks at it.
 struct RemotePath {
-  net::IpAddress vtep;
+  net::IpAddress vtep;  // the PE that advertises it
+  net::Esi esi;
   uint32_t sequence = 0;
   bool sticky = false;
   ArpNdFlags flags;  // of the binding; the defaults on a MAC-only route
@@ -34,6 +35,10 @@ struct RemotePath {
 // Nothing when the route is withdrawn (null attributes) or not for us.
 [[nodiscard]] std::optional<RemotePath> import_path(const Settings& settings, const MacIp& route,
                                                     const bgp::AttributesPtr& attributes);
+// The PE whose A-D route of a segment this is. Nothing when it is withdrawn or not for us.
+[[nodiscard]] std::optional<net::IpAddress> import_segment(const Settings& settings,
+                                                           const EthernetAutoDiscovery& route,
+                                                           const bgp::AttributesPtr& attributes);
 struct FloodEndpoint {
   net::IpAddress endpoint;
   net::IpAddress next_hop;

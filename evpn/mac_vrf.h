@@ -81,6 +81,8 @@ struct MacView {
   bool duplicate = false;           // frozen
   bool advertised = false;          // our type 2 is out
   uint32_t moves = 0;               // to or from our ports, in the detection window
+  net::Esi esi;                     // its Ethernet segment at other PEs; 0: none
+  bool unresolved = false;          // nowhere, as the A-D routes of that segment are missing
   std::vector<net::IpAddress> ips;  // of MAC/IP routes, local and remote
 };
 

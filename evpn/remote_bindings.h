@@ -23,6 +23,8 @@ class RemoteBindings {
     bool operator==(const Binding&) const = default;
   };
   using Frozen = std::function<bool(net::MacAddress)>;
+  // The PE to which a path's frames go; nothing: it is not to be used (yet).
+  using Resolve = std::function<std::optional<net::IpAddress>(const RemotePath&)>;
 
   // The route of (rd, mac) for this address came, changed or went (no path). The same again (route
   // refresh) must not be handed in: it would be the latest.
@@ -30,7 +32,7 @@ class RemoteBindings {
            const std::optional<RemotePath>& path);
   // Chooses again. True when the winner is not the one of the last call; `winner` then says which.
   // Routes of a frozen MAC change nothing, as long as another one or what they said before stands.
-  [[nodiscard]] bool choose(net::IpAddress ip, const Frozen& frozen,
+  [[nodiscard]] bool choose(net::IpAddress ip, const Frozen& frozen, const Resolve& resolve,
                             std::optional<Binding>& winner);
 
  private:
@@ -44,7 +46,8 @@ class RemoteBindings {
     std::optional<Binding> winner;
   };
   template <class Eligible>
-  static std::optional<Binding> best(const Entry& entry, const Eligible& eligible);
+  static std::optional<Binding> best(const Entry& entry, const Resolve& resolve,
+                                     const Eligible& eligible);
 
   std::map<net::IpAddress, Entry> entries_;
   uint64_t arrivals_ = 0;

@@ -139,7 +139,8 @@ TEST(Load, LinkLocalNeighborsDynamicOnesAndTcpAo) {
                 "bgp:\n"
                 "  listen: [{address: 'fe80::1%eth0'}]\n"
                 "  groups:\n"
-                "    pes: {as: 65000, role: reflector-client, long-lived-time: 4h}\n"
+                "    pes: {as: 65000, role: reflector-client, long-lived-time: 4h,\n"
+                "          long-lived-partial-deployment: true}\n"
                 "  neighbors:\n"
                 "    - {address: 'fe80::2%eth0', group: pes}\n"
                 "    - {address: 'fe80::2', interface: eth1, group: pes,\n"
@@ -154,6 +155,7 @@ TEST(Load, LinkLocalNeighborsDynamicOnesAndTcpAo) {
   want.remote_as = net::AsNumber(65000);
   want.role = bgp::NeighborRole::ReflectorClient;
   want.long_lived_time = 14400s;
+  want.long_lived_partial = true;
   bgp::NeighborSettings second = want;
   second.interface = "eth1";
   second.ao_keys = {{1, 2, "hmac-sha-256", "x"}};

@@ -193,8 +193,9 @@ TEST(MacVrf, AFreshLowerSequenceIsAcceptedOnceTheHigherIsGone) {
 TEST(MacVrf, SameSegmentTwoPes) {
   Pe us;
   Remote two(2, 1), three(3, 1);
-  two.route.esi = three.route.esi =
-      net::Esi::from_bytes(std::array<uint8_t, 10>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+  two.route.esi = three.route.esi = esi(9);
+  us.announce(per_es(2, esi(9)));
+  us.announce(per_es(3, esi(9)));
   us.announce(two);
   us.announce(three);
   EXPECT_THAT(us.withdraw(two), ElementsAre("M1: 10.0.0.2 > 10.0.0.3"));
