@@ -211,9 +211,12 @@ std::string macs(const json::object& document) {
   each(document, "macs", [&](const json::object& m) {
     const bool local = cell(m, "where") == "local";
     table.row({cell(m, "domain"), cell(m, "mac"),
-               flag(m, "duplicate") ? "duplicate" : cell(m, "where"),
-               cell(m, local ? "port" : "vtep"), cell(m, "sticky"), cell(m, "sequence"),
-               cell(m, "advertised"), list(m, "ips"), member(m)});
+               flag(m, "duplicate")    ? "duplicate"
+               : flag(m, "unresolved") ? "unresolved"
+                                       : cell(m, "where"),
+               flag(m, "unresolved") ? cell(m, "esi") : cell(m, local ? "port" : "vtep"),
+               cell(m, "sticky"), cell(m, "sequence"), cell(m, "advertised"), list(m, "ips"),
+               member(m)});
   });
   return table.text();
 }

@@ -207,13 +207,13 @@ void collect_domain(const Domain& domain, Collector& out) {
     labels.emplace_back(key, value);
     return labels;
   };
-  uint64_t local = 0, remote = 0;
-  domain.vrf().for_each_mac([&](const evpn::MacView& mac) {
-    if (std::holds_alternative<evpn::AtPort>(mac.place)) ++local;
-    if (std::holds_alternative<evpn::AtVtep>(mac.place)) ++remote;
-  });
-  out.gauge("peerlan_evpn_macs", "MAC addresses by place", with("where", "local"), number(local));
-  out.gauge("peerlan_evpn_macs", "MAC addresses by place", with("where", "remote"), number(remote));
+  const evpn::MacCounts counts = domain.vrf().counts();
+  const auto macs = [&](const char* where, uint64_t value) {
+    out.gauge("peerlan_evpn_macs", "MAC addresses by place", with("where", where), number(value));
+  };
+  macs("local", counts.local);
+  macs("remote", counts.remote);
+  macs("unresolved", counts.unresolved);
   out.gauge("peerlan_evpn_remote_vteps", "Remote PEs in the flood list", name,
             number(domain.vrf().flood_list().size()));
   std::map<std::string, uint64_t> kinds;

@@ -68,6 +68,13 @@ struct Record {
   std::optional<net::TimePoint> frozen_until;
 
   bool frozen() const { return frozen_until.has_value(); }
+  // Only routes that wait for their segment.
+  bool unresolved() const {
+    return std::holds_alternative<std::monostate>(place) && claims.empty() && !remote.empty();
+  }
+  bool shown() const {
+    return frozen() || unresolved() || !std::holds_alternative<std::monostate>(place);
+  }
   bool sticky_here() const { return local && local->sticky; }
   bool idle() const {
     return remote.empty() && !local && local_ips.empty() && sent.empty() && !frozen();
@@ -521,8 +528,8 @@ struct MacVrf::Impl {
     else if (const Claim* best = record.best())
       v.sequence = best->sequence;
     v.esi = record.segment();
-    if (const RemotePath* waiting = record.waiting();
-        waiting != nullptr && std::holds_alternative<std::monostate>(record.place)) {
+    if (record.unresolved()) {
+      const RemotePath* waiting = record.waiting();
       v.unresolved = true;
       v.esi = waiting->esi;
       v.sequence = waiting->sequence;
@@ -620,9 +627,26 @@ std::vector<net::IpAddress> MacVrf::flood_list() const {
 
 void MacVrf::for_each_mac(const std::function<void(const MacView&)>& visit) const {
   for (const auto& [mac, record] : impl_->macs)
-    if (record.frozen() || !record.remote.empty() ||
-        !std::holds_alternative<std::monostate>(record.place))
-      visit(impl_->view(mac, record));
+    if (record.shown()) visit(impl_->view(mac, record));
+}
+
+std::vector<MacView> MacVrf::macs_after(const std::optional<net::MacAddress>& last,
+                                        std::size_t count) const {
+  std::vector<MacView> out;
+  auto at = last ? impl_->macs.upper_bound(*last) : impl_->macs.begin();
+  for (; at != impl_->macs.end() && out.size() < count; ++at)
+    if (at->second.shown()) out.push_back(impl_->view(at->first, at->second));
+  return out;
+}
+
+MacCounts MacVrf::counts() const {
+  MacCounts out;
+  for (const auto& [mac, record] : impl_->macs) {
+    if (std::holds_alternative<AtPort>(record.place)) ++out.local;
+    if (std::holds_alternative<AtVtep>(record.place)) ++out.remote;
+    if (record.unresolved()) ++out.unresolved;
+  }
+  return out;
 }
 
 }  // namespace evpn

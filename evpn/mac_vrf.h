@@ -86,6 +86,10 @@ struct MacView {
   std::vector<net::IpAddress> ips;  // of MAC/IP routes, local and remote
 };
 
+struct MacCounts {
+  uint64_t local = 0, remote = 0, unresolved = 0;
+};
+
 class MacVrf {
  public:
   explicit MacVrf(const Settings& settings);
@@ -130,6 +134,10 @@ class MacVrf {
   [[nodiscard]] MacPlace place_of(net::MacAddress mac) const;
   [[nodiscard]] std::vector<net::IpAddress> flood_list() const;
   void for_each_mac(const std::function<void(const MacView&)>& visit) const;
+  // The same in pieces: those behind `last`, by address, at most `count`.
+  [[nodiscard]] std::vector<MacView> macs_after(const std::optional<net::MacAddress>& last,
+                                                std::size_t count) const;
+  [[nodiscard]] MacCounts counts() const;
 
  private:
   struct Impl;

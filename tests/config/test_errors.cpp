@@ -203,7 +203,7 @@ TEST(Errors, Neighbor) {
              "f:6:51: bgp.neighbors[0].long-lived-time: long-lived-time needs "
              "graceful-restart\n"},
             {"    - {address: 10.0.0.2, as: 64999, long-lived-partial-deployment: true}\n",
-             "f:6:73: bgp.neighbors[0].long-lived-partial-deployment: "
+             "f:6:69: bgp.neighbors[0].long-lived-partial-deployment: "
              "long-lived-partial-deployment is for neighbors in our own AS\n"},
             {"    - {address: 10.0.0.2, as: 1, send-hold-time: 90}\n",
              "f:6:50: bgp.neighbors[0].send-hold-time: send-hold-time must be longer than "

@@ -259,6 +259,7 @@ class Pe {
       EXPECT_EQ(v.advertised, std::holds_alternative<evpn::AtPort>(v.place)) << name(v.mac);
     });
     EXPECT_EQ(places, model.places);
+    check_pieces_and_counts();
     const auto flood = vrf.flood_list();
     EXPECT_EQ(std::set<net::IpAddress>(flood.begin(), flood.end()), model.flood);
     std::set<net::MacAddress> out;
@@ -269,6 +270,26 @@ class Pe {
       if (!route->ip) out.insert(route->mac);
     }
     EXPECT_EQ(out, advertised);
+  }
+
+  void check_pieces_and_counts() const {
+    std::vector<net::MacAddress> all, pieces;
+    evpn::MacCounts counts;
+    vrf.for_each_mac([&](const evpn::MacView& v) {
+      all.push_back(v.mac);
+      if (std::holds_alternative<evpn::AtPort>(v.place)) ++counts.local;
+      if (std::holds_alternative<evpn::AtVtep>(v.place)) ++counts.remote;
+      if (v.unresolved) ++counts.unresolved;
+    });
+    std::optional<net::MacAddress> last;
+    for (auto piece = vrf.macs_after(last, 2); !piece.empty(); piece = vrf.macs_after(last, 2)) {
+      for (const auto& v : piece) pieces.push_back(v.mac);
+      last = piece.back().mac;
+    }
+    EXPECT_EQ(pieces, all);
+    EXPECT_EQ(vrf.counts().local, counts.local);
+    EXPECT_EQ(vrf.counts().remote, counts.remote);
+    EXPECT_EQ(vrf.counts().unresolved, counts.unresolved);
   }
 };
 
