@@ -100,6 +100,11 @@ std::string summary(const json::object& document) {
                cell(d, "remote_vteps")});
   });
   if (table.size() > 0) text += "\n" + table.text();
+  each(s, "domains", [&](const json::object& d) {
+    text += fmt::format("\n{}: takes routes of {}; sends {}", cell(d, "name"),
+                        list(d, "import_targets"), list(d, "export_targets"));
+  });
+  if (table.size() > 0) text += "\n";
   return text;
 }
 

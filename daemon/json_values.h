@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Values of JSON documents that may be null.
 #pragma once
+#include <boost/json/array.hpp>
 #include <boost/json/value.hpp>
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 namespace peerland {
 
@@ -21,6 +23,12 @@ boost::json::value or_null(const std::optional<T>& value) {
     return *value;
   else
     return boost::json::value(to_string(*value));
+}
+
+inline boost::json::array texts(const std::vector<std::string>& items) {
+  boost::json::array array;
+  for (const auto& item : items) array.emplace_back(item);
+  return array;
 }
 
 }  // namespace peerland

@@ -23,12 +23,6 @@ json::value optional_seconds(const std::optional<std::chrono::seconds>& time) {
   return time ? json::value(time->count()) : json::value(nullptr);
 }
 
-json::array texts(const std::vector<std::string>& items) {
-  json::array array;
-  for (const auto& item : items) array.emplace_back(item);
-  return array;
-}
-
 const char* role_text(bgp::NeighborRole role) {
   switch (role) {
     case bgp::NeighborRole::Peer: return "peer";

@@ -17,6 +17,7 @@
 #include "daemon/mrt_writer.h"
 #include "daemon/neighbor_view.h"
 #include "daemon/route_view.h"
+#include "evpn/communities.h"
 
 #ifndef PEERLAN_VERSION
 #define PEERLAN_VERSION "unknown"
@@ -50,6 +51,8 @@ json::object summary(const App& app, const Filter& filter) {
         {"name", s.name},
         {"vni", s.evpn.vni.value},
         {"rd", net::to_string(domain->vrf().rd())},
+        {"import_targets", texts(evpn::import_target_texts(s.evpn))},
+        {"export_targets", texts(evpn::export_target_texts(s.evpn))},
         {"bridge", s.links.bridge},
         {"vxlan", s.links.vxlan},
         {"profile", kProfiles[static_cast<std::size_t>(s.proxy.profile)]},

@@ -38,7 +38,14 @@ bool is_our_label(const Settings& settings, uint32_t label) {
 
 }  // namespace
 
-bool is_usable_key(const MacIp& route) { return route.ethernet_tag == 0 && route.mac.is_unicast(); }
+bool is_our_tag(const Settings& settings, uint32_t ethernet_tag) {
+  return settings.ethernet_tag ? ethernet_tag == *settings.ethernet_tag
+                               : ethernet_tag != kMaxEthernetTag;
+}
+
+bool is_usable_key(const Settings& settings, const MacIp& route) {
+  return is_our_tag(settings, route.ethernet_tag) && route.mac.is_unicast();
+}
 
 std::optional<net::IpAddress> bindable_ip(const MacIp& route) {
   if (!route.ip || !is_host(*route.ip)) return std::nullopt;
@@ -47,7 +54,7 @@ std::optional<net::IpAddress> bindable_ip(const MacIp& route) {
 
 std::optional<RemotePath> import_path(const Settings& settings, const MacIp& route,
                                       const bgp::AttributesPtr& attributes) {
-  if (attributes == nullptr || !is_usable_key(route)) return std::nullopt;
+  if (attributes == nullptr || !is_usable_key(settings, route)) return std::nullopt;
   if (!is_ours(settings, *attributes) || !is_our_label(settings, route.label1)) return std::nullopt;
   RemotePath path;
   path.vtep = attributes->next_hop;
@@ -70,7 +77,8 @@ std::optional<net::IpAddress> import_segment(const Settings& settings,
                                              const bgp::AttributesPtr& attributes) {
   if (attributes == nullptr || !Segments::is_segment(route.esi)) return std::nullopt;
   const bool per_es = route.ethernet_tag == kMaxEthernetTag;
-  if (!per_es && (route.ethernet_tag != 0 || !is_our_label(settings, route.label)))
+  if (!per_es &&
+      (!is_our_tag(settings, route.ethernet_tag) || !is_our_label(settings, route.label)))
     return std::nullopt;
   if (!is_ours(settings, *attributes)) return std::nullopt;
   return attributes->next_hop;
@@ -79,7 +87,7 @@ std::optional<net::IpAddress> import_segment(const Settings& settings,
 std::optional<FloodEndpoint> import_endpoint(const Settings& settings,
                                              const InclusiveMulticast& route,
                                              const bgp::AttributesPtr& attributes) {
-  if (attributes == nullptr || route.ethernet_tag != 0) return std::nullopt;
+  if (attributes == nullptr || !is_our_tag(settings, route.ethernet_tag)) return std::nullopt;
   if (!is_ours(settings, *attributes) || !attributes->pmsi_tunnel) return std::nullopt;
   const auto tunnel = decode_pmsi(*attributes->pmsi_tunnel);
   if (!tunnel || !is_our_label(settings, tunnel->label)) return std::nullopt;

@@ -26,9 +26,10 @@ struct RemotePath {
   return static_cast<int32_t>(a - b) > 0;
 }
 
-// True when the MAC and the Ethernet tag may be ours: unicast, and tag 0 (VLAN-based service, RFC
-// 7432 section 6.1). Both are part of the route key, so that a withdraw can be judged as well.
-[[nodiscard]] bool is_usable_key(const MacIp& route);
+[[nodiscard]] bool is_our_tag(const Settings& settings, uint32_t ethernet_tag);
+// True when the MAC and the Ethernet tag may be ours. Both are part of the route key, so that a
+// withdraw can be judged as well.
+[[nodiscard]] bool is_usable_key(const Settings& settings, const MacIp& route);
 // The address of a route that can be bound to a MAC, if it has one.
 [[nodiscard]] std::optional<net::IpAddress> bindable_ip(const MacIp& route);
 

@@ -57,8 +57,16 @@ struct RemoteRoute {
   std::optional<net::IpAddress> to;
 };
 
+// Of the routes for one MAC.
+struct RouteKey {
+  OptionalIp ip;
+  net::RouteDistinguisher rd;
+  uint32_t ethernet_tag = 0;
+  auto operator<=>(const RouteKey&) const = default;
+};
+
 struct Record {
-  std::map<std::pair<OptionalIp, net::RouteDistinguisher>, RemoteRoute> remote;
+  std::map<RouteKey, RemoteRoute> remote;
   std::map<Claim, uint32_t> claims;  // of `remote`, with the number of routes that make each
   std::optional<Local> local;
   std::set<net::IpAddress> local_ips;             // bindings that the proxy found
@@ -102,9 +110,8 @@ struct Record {
       if (route.to == at->vtep) return route.path.esi;
     return {};
   }
-  void set_remote(const OptionalIp& ip, const net::RouteDistinguisher& rd,
-                  const std::optional<RemotePath>& path, const std::optional<net::IpAddress>& to) {
-    const auto key = std::pair(ip, rd);
+  void set_remote(const RouteKey& key, const std::optional<RemotePath>& path,
+                  const std::optional<net::IpAddress>& to) {
     if (const auto old = remote.find(key); old != remote.end()) {
       drop_claim(old->second);
       remote.erase(old);
@@ -161,7 +168,8 @@ struct MacVrf::Impl {
   std::map<net::IpAddress, LocalBinding> local_bindings;
   RemoteBindings remote_bindings;
   Segments segments;
-  std::map<std::pair<net::RouteDistinguisher, net::IpAddress>, FloodEndpoint> flood_routes;
+  std::map<std::tuple<net::RouteDistinguisher, uint32_t, net::IpAddress>, FloodEndpoint>
+      flood_routes;
   std::map<net::IpAddress, uint32_t> flood_list;  // with the number of routes for each
   // When a sticky MAC was last reported at a place that isn't its own.
   std::map<net::MacAddress, std::map<MacPlace, net::TimePoint>> strays;
@@ -274,7 +282,7 @@ struct MacVrf::Impl {
     if (thaws) {
       std::set<net::IpAddress> ips;
       for (const auto& [key, path] : record.remote)
-        if (key.first) ips.insert(*key.first);
+        if (key.ip) ips.insert(*key.ip);
       for (const auto& ip : ips) choose_binding(ip, out);
     }
   }
@@ -337,19 +345,19 @@ struct MacVrf::Impl {
 
   void remote(const MacIp& route, const bgp::AttributesPtr& attributes, net::TimePoint now,
               Actions& out) {
-    if (!is_usable_key(route)) return;
+    if (!is_usable_key(settings, route)) return;
+    const RouteKey key{route.ip, route.rd, route.ethernet_tag};
     const auto path = import_path(settings, route, attributes);
     const auto known = macs.find(route.mac);
     if (!path && known == macs.end()) return;
     Record& record = known != macs.end() ? known->second : macs[route.mac];
-    const auto old = record.remote.find({route.ip, route.rd});
+    const auto old = record.remote.find(key);
     const bool known_route = old != record.remote.end();
     if (known_route ? path && *path == old->second.path : !path) return;  // no news
     if (known_route) segments.detach(old->second.path.esi, route.mac);
     if (path) segments.attach(path->esi, route.mac);
-    record.set_remote(route.ip, route.rd, path,
-                      path ? segments.resolve(path->esi, path->vtep) : std::nullopt);
-    if (const auto ip = bindable_ip(route)) remote_bindings.set(*ip, route.rd, route.mac, path);
+    record.set_remote(key, path, path ? segments.resolve(path->esi, path->vtep) : std::nullopt);
+    if (const auto ip = bindable_ip(route)) remote_bindings.set(*ip, route, path);
     settle(route.mac, record, Cause::RemoteRoute, now, out);
     if (const auto ip = bindable_ip(route)) choose_binding(*ip, out);
     forget_if_idle(route.mac);
@@ -357,8 +365,8 @@ struct MacVrf::Impl {
 
   void remote(const InclusiveMulticast& route, const bgp::AttributesPtr& attributes, net::TimePoint,
               Actions& out) {
-    if (route.ethernet_tag != 0) return;
-    const auto key = std::pair(route.rd, route.originator);
+    if (!is_our_tag(settings, route.ethernet_tag)) return;
+    const auto key = std::tuple(route.rd, route.ethernet_tag, route.originator);
     const auto found = flood_routes.find(key);
     std::optional<FloodEndpoint> before;
     if (found != flood_routes.end()) before = found->second;
@@ -394,7 +402,7 @@ struct MacVrf::Impl {
         if (held.path.esi != route.esi) continue;
         if (!record.redirect(held, segments.resolve(route.esi, held.path.vtep))) continue;
         news = true;
-        if (key.first) ips.insert(*key.first);
+        if (key.ip) ips.insert(*key.ip);
       }
       if (!news) continue;
       settle(mac, record, Cause::RemoteRoute, now, out);
@@ -540,7 +548,7 @@ struct MacVrf::Impl {
     std::set<net::IpAddress> ips;
     if (record.local) ips = record.local_ips;
     for (const auto& [key, path] : record.remote)
-      if (key.first) ips.insert(*key.first);
+      if (key.ip) ips.insert(*key.ip);
     v.ips.assign(ips.begin(), ips.end());
     return v;
   }

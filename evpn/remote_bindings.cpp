@@ -4,9 +4,9 @@
 
 namespace evpn {
 
-void RemoteBindings::set(net::IpAddress ip, const net::RouteDistinguisher& rd, net::MacAddress mac,
+void RemoteBindings::set(net::IpAddress ip, const MacIp& route,
                          const std::optional<RemotePath>& path) {
-  const Key key{rd, mac};
+  const Key key{route.rd, route.ethernet_tag, route.mac};
   if (!path) {
     if (const auto entry = entries_.find(ip); entry != entries_.end())
       entry->second.candidates.erase(key);
@@ -31,21 +31,21 @@ std::optional<RemoteBindings::Binding> RemoteBindings::best(const Entry& entry,
   uint64_t latest = 0;
   for (const auto& [key, candidate] : entry.candidates) {
     if (!candidate.path.flags.immutable || candidate.arrival < latest) continue;
-    if (!usable(key.second, candidate.path)) continue;
-    immutable = key.second;
+    if (!usable(key.mac, candidate.path)) continue;
+    immutable = key.mac;
     latest = candidate.arrival;
   }
   const Candidate* chosen = nullptr;
   net::MacAddress mac;
   for (const auto& [key, candidate] : entry.candidates) {
-    if (!usable(key.second, candidate.path)) continue;
-    if (immutable && (!candidate.path.flags.immutable || key.second != *immutable)) continue;
+    if (!usable(key.mac, candidate.path)) continue;
+    if (immutable && (!candidate.path.flags.immutable || key.mac != *immutable)) continue;
     const bool better =
         chosen == nullptr || later(candidate.path.sequence, chosen->path.sequence) ||
         (candidate.path.sequence == chosen->path.sequence && candidate.arrival > chosen->arrival);
     if (!better) continue;
     chosen = &candidate;
-    mac = key.second;
+    mac = key.mac;
   }
   if (chosen == nullptr) return std::nullopt;
   return Binding{mac, *resolve(chosen->path), chosen->path.flags};

@@ -287,6 +287,7 @@ TEST(Load, DomainHasEveryKey) {
                                       "    rd: 65000:7\n"
                                       "    import-targets: ['65000:1', '10.0.0.1:2']\n"
                                       "    export-targets: ['4200000000:3']\n"
+                                      "    ethernet-tag: 7\n"
                                       "    duplicate-mac: {moves: 3, window: 60s, hold: 1m}\n"
                                       "    arp-nd-community-for-ipv4: false\n"
                                       "    profile: hybrid\n"
@@ -318,6 +319,7 @@ TEST(Load, DomainHasEveryKey) {
   EXPECT_THAT(domain.evpn.import_targets, ElementsAre(*evpn::parse_route_target("65000:1"),
                                                       *evpn::parse_route_target("10.0.0.1:2")));
   EXPECT_THAT(domain.evpn.export_targets, ElementsAre(*evpn::parse_route_target("4200000000:3")));
+  EXPECT_EQ(domain.evpn.ethernet_tag, 7u);
   EXPECT_EQ(domain.evpn.duplicate_moves, 3u);
   EXPECT_EQ(domain.evpn.duplicate_window, 60s);
   EXPECT_EQ(domain.evpn.duplicate_hold, 60s);
