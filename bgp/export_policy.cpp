@@ -10,6 +10,7 @@ namespace {
 
 constexpr uint8_t kNonTransitive = 0x40;  // of an extended community's type, RFC 4360 section 2
 constexpr uint32_t kDefaultLocalPref = 100;
+constexpr uint32_t kNoExport = 0xffffff01, kLlgrStale = 0xffff0006;  // RFC 1997, RFC 9494
 
 void prepend(std::vector<AsPathSegment>& path, uint32_t as_number) {
   if (path.empty() || path[0].type != AsPathSegment::Sequence || path[0].as_numbers.size() >= 255)
@@ -50,6 +51,17 @@ void to_external(Attributes& a, const GroupKey& group, const ExportContext& cont
                 [](const ExtendedCommunity& c) { return (c[0] & kNonTransitive) != 0; });
 }
 
+// RFC 9494 section 4.6: a neighbor that does not know LLGR_STALE uses the route only when it has no
+// other, and lets it go no further.
+void lower(Attributes& a) {
+  const auto has = [&](uint32_t community) {
+    return std::ranges::find(a.communities, community) != a.communities.end();
+  };
+  if (!has(kLlgrStale)) return;
+  a.local_pref = 0;
+  if (!has(kNoExport)) a.communities.push_back(kNoExport);
+}
+
 }  // namespace
 
 SourceKind source_kind(const PeerTraits& traits) {
@@ -64,6 +76,7 @@ GroupKey group_key(const PeerTraits& traits) {
                traits.max_message,
                traits.strip_extended_communities,
                traits.long_lived,
+               traits.long_lived_partial && traits.internal && !traits.long_lived,
                traits.send};
   // A role that does not belong to the kind of session means nothing.
   const NeighborRole belongs =
@@ -75,7 +88,8 @@ GroupKey group_key(const PeerTraits& traits) {
 }
 
 bool may_export(const GroupKey& group, SourceKind source, uint8_t flags) {
-  if ((flags & AttributeDigest::kLlgrStale) != 0 && !group.long_lived) return false;
+  if ((flags & AttributeDigest::kLlgrStale) != 0 && !group.long_lived && !group.long_lived_lowered)
+    return false;
   // A route server hands communities through to its clients and does not act on them (RFC 7947
   // section 2.2.4).
   if (group.role != NeighborRole::RouteServerClient) {
@@ -92,6 +106,7 @@ Attributes exported(Attributes a, const GroupKey& group, const ExportContext& co
     to_internal(a, context);
   else
     to_external(a, group, context);
+  if (group.long_lived_lowered) lower(a);
   std::erase_if(a.extended_communities, [&](const ExtendedCommunity& c) {
     return std::ranges::binary_search(group.strip, std::pair(c[0], c[1]));
   });

@@ -26,6 +26,7 @@ struct GroupKey {
   std::size_t max_message = 4096;
   std::vector<std::pair<uint8_t, uint8_t>> strip;  // extended communities; sorted, unique
   bool long_lived = false;                         // may get LLGR_STALE routes, RFC 9494
+  bool long_lived_lowered = false;                 // gets them as its section 4.6 says
   RoutePolicyPtr send;                             // the same object, not just equal rules
   bool operator==(const GroupKey&) const = default;
 };

@@ -22,6 +22,7 @@ enum class NlriStatus : uint8_t {
   Ok,
   UnknownType,  // framing intact, type not supported: discard this one only (RFC 7606 section 5.4)
   Invalid,      // framing intact, values outside the type's scope: discard this one only
+  Meaningless,  // values exclude each other, but the key is known: treat this one as withdrawn
   Framing,      // a length overruns: nothing behind it can be trusted (RFC 7606 section 5.3)
 };
 

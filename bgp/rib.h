@@ -44,8 +44,9 @@ struct PeerTraits {
   bool four_octet_as = true;
   std::size_t max_message = 4096;  // 65535 with RFC 8654
   std::vector<std::pair<uint8_t, uint8_t>> strip_extended_communities;
-  bool long_lived = false;      // it sent the LLGR capability, RFC 9494: may get LLGR_STALE routes
-  RoutePolicyPtr accept, send;  // null: everything
+  bool long_lived = false;  // it sent the LLGR capability, RFC 9494: may get LLGR_STALE routes
+  bool long_lived_partial = false;  // and if it did not, with NO_EXPORT and LOCAL_PREF 0 (4.6)
+  RoutePolicyPtr accept, send;      // null: everything
 };
 
 // Which step decided, RFC 4271 section 9.1.2.2 and RFC 4456 section 9; one for each losing path.

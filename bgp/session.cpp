@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // The state machine of a neighbor. Reading order: handle(), next_state() (one switch on state, then
 // on input; the state changes in step(), after it), then what it calls, in the order of a session's
-// life. settle() closes every turn: it starts connecting again, or pauses after an error.
+// life. settle() closes every turn: it starts connecting again, or pauses after an error. What is
+// about the routes of a family is in session_routes.cpp, what is only shown in session_view.cpp.
 //
 // Where two connections meet (RFC 4271 section 6.8) the one whose OPEN arrives second is compared
 // with those in OpenConfirm. With one that is Established it loses, unless graceful restart was
@@ -13,7 +14,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "bgp/update_family.h"
+#include "bgp/session_parts.h"
 
 namespace bgp {
 namespace {
@@ -24,11 +25,7 @@ constexpr auto kOpenHold = 4min;  // RFC 4271 section 8.2.2: "large value"
 constexpr auto kMinSendHold = 8min;
 constexpr auto kMaxIdleHold = 120s;
 constexpr auto kStableAfter = 2min;  // a session this old starts with the shortest pause again
-constexpr auto kStaleTime = 6min;    // for the End-of-RIB of a neighbor that came back
 constexpr auto kTold = 60s;          // for the first End-of-RIB (RFC 4684 section 6)
-constexpr auto kRefreshTime = 6min;  // from BoRR to EoRR (RFC 7313 section 4)
-
-enum RefreshSubtype : uint8_t { kRequest, kBegin, kEnd };  // RFC 7313 section 3.2
 
 template <class... Ts>
 struct Overloaded : Ts... {
@@ -41,10 +38,6 @@ bool calls_for_pause(const Notification& notification) {
   return notification.code != ErrorCode::HoldTimerExpired &&
          notification.code != ErrorCode::SendHoldTimerExpired &&
          !(notification.code == ErrorCode::Cease && notification.subcode == cease::kCollision);
-}
-
-bool is_hard_reset(const Notification& notification) {
-  return notification.code == ErrorCode::Cease && notification.subcode == cease::kHardReset;
 }
 
 // RFC 8538 section 3: the reason travels inside.
@@ -72,32 +65,6 @@ uint8_t unexpected_message(SessionState state) {  // RFC 6608
 
 }  // namespace
 
-const char* to_string(SessionState state) {
-  switch (state) {
-    case SessionState::Idle: return "Idle";
-    case SessionState::Connect: return "Connect";
-    case SessionState::Active: return "Active";
-    case SessionState::OpenSent: return "OpenSent";
-    case SessionState::OpenConfirm: return "OpenConfirm";
-    case SessionState::Established: return "Established";
-  }
-  return "unknown";
-}
-
-std::string to_string(const EndReason& reason) {
-  switch (reason.cause) {
-    case EndReason::Cause::NotificationSent:
-      return "sent " + to_string(reason.notification.value_or(Notification{}));
-    case EndReason::Cause::NotificationReceived:
-      return "received " + to_string(reason.notification.value_or(Notification{}));
-    case EndReason::Cause::ConnectionClosed: return "connection closed";
-    case EndReason::Cause::SendHoldTimer: return "send hold timer expired";
-    case EndReason::Cause::Replaced: return "replaced by a new connection";
-    case EndReason::Cause::Stopped: return "stopped";
-  }
-  return "unknown";
-}
-
 Session::Session(const SessionSettings& settings, uint64_t seed)
     : settings_(settings), random_(seed) {
   for (Slot slot : kSlots) {
@@ -112,12 +79,6 @@ Session::Session(const SessionSettings& settings, uint64_t seed)
   };
   add(settings_.family);
   for (const Family& family : settings_.other_families) add(family);
-}
-
-Session::FamilyState* Session::find_family(AfiSafi id) {
-  const auto found =
-      std::ranges::find(families_, id, [](const FamilyState& f) { return f.family.id; });
-  return found == families_.end() ? nullptr : &*found;
 }
 
 std::vector<Action> Session::handle(const Event& event, net::TimePoint now) {
@@ -170,67 +131,6 @@ void Session::received(const event::Received& event) {
       return step(c, {Input::Notification, {}, std::move(notification).value_or(Notification{})});
     }
   }
-}
-
-namespace {
-
-// True once when the timer has run out.
-bool take_expired(net::TimePoint& timer, net::TimePoint now) {
-  const bool due = timer <= now;
-  if (due) timer = net::kNever;
-  return due;
-}
-
-}  // namespace
-
-void Session::tick() {
-  const auto expired = [this](net::TimePoint& timer) { return take_expired(timer, now_); };
-  for (Connection& c : connections_) {
-    if (expired(timer(c, ConnectionTimer::DelayOpen))) step(c, {Input::DelayOpenExpired});
-    if (expired(timer(c, ConnectionTimer::Hold))) step(c, {Input::HoldExpired});
-    if (expired(timer(c, ConnectionTimer::SendHold))) step(c, {Input::SendHoldExpired});
-    if (expired(timer(c, ConnectionTimer::Keepalive))) step(c, {Input::KeepaliveExpired});
-  }
-  if (expired(timer(SessionTimer::ConnectRetry)))
-    step(at(Slot::Outgoing), {Input::ConnectRetryExpired});
-  if (expired(timer(SessionTimer::IdleHold))) connect_now_ = true;
-  if (expired(timer(SessionTimer::Restart))) restart_time_over();
-  for (FamilyState& f : families_) tick(f);
-}
-
-void Session::tick(FamilyState& f) {
-  const auto expired = [&](FamilyTimer which) { return take_expired(timer(f, which), now_); };
-  if (expired(FamilyTimer::StaleEnd)) flush(f);
-  // With a session, the End-of-RIB decides: StaleEnd bounds that.
-  if (expired(FamilyTimer::LongLived) && state() != SessionState::Established) flush(f);
-  if (expired(FamilyTimer::Told)) actions_.emplace_back(action::Told{f.family.id});
-  if (expired(FamilyTimer::Refresh) && std::exchange(f.refreshing, false))
-    actions_.emplace_back(action::RefreshEnds{f.family.id, false});
-}
-
-// The peer did not come back in time: RFC 4724 section 4.2, or RFC 9494 section 4.2 where both
-// sides agreed on that.
-void Session::restart_time_over() {
-  for (FamilyState& f : families_) {
-    if (!f.stale) continue;
-    const auto* entry = last_peer_ ? long_lived_entry(*last_peer_, f.family.id) : nullptr;
-    const auto time = entry == nullptr
-                          ? 0s
-                          : std::min(settings_.long_lived_time, std::chrono::seconds(entry->time));
-    if (time == 0s) {
-      flush(f);
-      continue;
-    }
-    // A timer that runs since an earlier restart is not prolonged by this one.
-    if (!std::exchange(f.long_lived, true)) timer(f, FamilyTimer::LongLived) = now_ + time;
-    actions_.emplace_back(action::LongLivedStale{f.family.id});
-  }
-}
-
-void Session::flush(FamilyState& f) {
-  f.long_lived = false;
-  timer(f, FamilyTimer::StaleEnd) = timer(f, FamilyTimer::LongLived) = net::kNever;
-  if (std::exchange(f.stale, false)) actions_.emplace_back(action::FlushStale{f.family.id});
 }
 
 void Session::step(Connection& c, const Inbound& in) {
@@ -455,94 +355,6 @@ SessionState Session::confirmed(Connection& c) {
   return SessionState::Established;
 }
 
-// RFC 4724 section 4.2, RFC 9494 section 4.2: back in time. Without preserved forwarding the old
-// routes go at once.
-void Session::came_back(const Connection& c, FamilyState& f) {
-  if (!f.stale) return;
-  const auto* restart = restart_entry(*c.peer, f.family.id);
-  const auto* long_lived = long_lived_entry(*c.peer, f.family.id);
-  const bool preserved = c.peer->capabilities.has(f.family.id) && restart != nullptr &&
-                         (f.long_lived ? long_lived != nullptr && long_lived->forwarding_preserved
-                                       : restart->forwarding_preserved);
-  if (preserved)
-    timer(f, FamilyTimer::StaleEnd) = now_ + kStaleTime;
-  else
-    flush(f);
-}
-
-// With more than one family an UPDATE is decoded by the family that it is about, and if it should
-// be about two (RFC 4760 does not forbid it) once for each: the other's attribute is passed over.
-SessionState Session::update_received(Connection& c, std::span<const uint8_t> body) {
-  restart_hold(c);
-  FamilyState* f = &families_.front();
-  if (families_.size() == 1) return routes_received(c, body, *f);
-  const UpdateFamilies about = update_families(body);
-  const auto negotiated = [&](const std::optional<AfiSafi>& id) {
-    return id && c.peer->capabilities.has(*id) ? find_family(*id) : nullptr;
-  };
-  FamilyState* const reach = negotiated(about.reach);
-  FamilyState* const unreach = negotiated(about.unreach);
-  if (unreach != nullptr && reach != nullptr && reach != unreach) {
-    const auto state = routes_received(c, body, *unreach);
-    if (state != SessionState::Established) return state;
-  }
-  if (reach != nullptr || unreach != nullptr) f = reach != nullptr ? reach : unreach;
-  return routes_received(c, body, *f);
-}
-
-SessionState Session::routes_received(Connection& c, std::span<const uint8_t> body,
-                                      FamilyState& f) {
-  const DecodeOptions options{c.peer->capabilities.four_octet_as.has_value(),
-                              settings_.local_as == settings_.remote_as};
-  DecodeCache* const cache = &f == &families_.front() ? &c.decode_cache : nullptr;
-  auto update = decode_update(body, f.family, options, cache);
-  if (!update) return notify(c, std::move(update).error());
-  const bool end_of_rib = update->end_of_rib;
-  if (end_of_rib) {
-    f.stale = f.long_lived = false;
-    timer(f, FamilyTimer::StaleEnd) = timer(f, FamilyTimer::LongLived) = net::kNever;
-  }
-  actions_.emplace_back(action::Routes{f.family.id, std::move(*update)});
-  if (end_of_rib && !std::exchange(f.end_of_rib, true) &&
-      std::exchange(timer(f, FamilyTimer::Told), net::kNever) != net::kNever)
-    actions_.emplace_back(action::Told{f.family.id});
-  return SessionState::Established;
-}
-
-// RFC 2918 and 7313. A subtype that we don't know is ignored (section 5), and so is BoRR before the
-// End-of-RIB (section 4: that is GR's to end) and EoRR without BoRR.
-SessionState Session::refresh_received(Connection& c, std::span<const uint8_t> body) {
-  const auto refresh = decode_route_refresh(body);
-  if (!refresh) return notify(c, refresh.error());
-  restart_hold(c);
-  FamilyState* f = find_family(refresh->family);
-  const Capabilities& peer = c.peer->capabilities;
-  if (f == nullptr || !peer.has(refresh->family)) return SessionState::Established;
-  const bool awaits_end_of_rib = keeps_routes(c, f->family.id) && !f->end_of_rib;
-  if (refresh->subtype == kRequest) {
-    actions_.emplace_back(action::Refresh{f->family.id, peer.enhanced_route_refresh});
-  } else if (!peer.enhanced_route_refresh) {
-    return SessionState::Established;
-  } else if (refresh->subtype == kBegin && !awaits_end_of_rib) {
-    f->refreshing = true;
-    timer(*f, FamilyTimer::Refresh) = now_ + kRefreshTime;
-    actions_.emplace_back(action::RefreshBegins{f->family.id});
-  } else if (refresh->subtype == kEnd && std::exchange(f->refreshing, false)) {
-    timer(*f, FamilyTimer::Refresh) = net::kNever;
-    actions_.emplace_back(action::RefreshEnds{f->family.id});
-  }
-  return SessionState::Established;
-}
-
-void Session::ask_refresh() {
-  for (const Connection& c : connections_) {
-    if (c.state != SessionState::Established || !c.peer->capabilities.route_refresh) continue;
-    for (const FamilyState& f : families_)
-      if (c.peer->capabilities.has(f.family.id))
-        actions_.emplace_back(action::Send{c.slot, encode_route_refresh(f.family.id, kRequest)});
-  }
-}
-
 // A Cease means what it says: to a neighbor that would keep our routes over a NOTIFICATION it goes
 // as Hard Reset (RFC 8538 section 4).
 SessionState Session::notify(Connection& c, Notification notification) {
@@ -552,25 +364,6 @@ SessionState Session::notify(Connection& c, Notification notification) {
       action::Send{c.slot, encode_notification(hard ? hard_reset(notification) : notification)});
   actions_.emplace_back(action::CloseConnection{c.slot});
   return end(c, {EndReason::Cause::NotificationSent, std::move(notification)});
-}
-
-// RFC 4724 section 4.2: routes stay when the connection broke. RFC 8538 section 4: where both sides
-// said so, also after a NOTIFICATION that is no Hard Reset; a hung neighbor is the case that
-// counts.
-bool Session::keeps_routes_after(const Connection& c, const EndReason& reason,
-                                 AfiSafi family) const {
-  if (c.state != SessionState::Established || !keeps_routes(c, family)) return false;
-  switch (reason.cause) {
-    case EndReason::Cause::ConnectionClosed:
-    case EndReason::Cause::Replaced: return true;
-    case EndReason::Cause::SendHoldTimer: return survives_notification(c);
-    case EndReason::Cause::NotificationSent:  // a Cease went out as Hard Reset
-      return survives_notification(c) && reason.notification->code != ErrorCode::Cease;
-    case EndReason::Cause::NotificationReceived:
-      return survives_notification(c) && !is_hard_reset(*reason.notification);
-    case EndReason::Cause::Stopped: return false;
-  }
-  return false;
 }
 
 SessionState Session::end(Connection& c, EndReason reason) {
@@ -587,25 +380,6 @@ SessionState Session::end(Connection& c, EndReason reason) {
   if (was_established && now_ - established_at_ >= kStableAfter) failures_ = 0;
   actions_.emplace_back(action::Ended{c.slot, std::move(reason), was_established, std::move(kept)});
   return SessionState::Idle;
-}
-
-// What stays of each family when the session ends. What was stale already does not survive a second
-// restart (RFC 4724 section 4.2), but for its long-lived time (RFC 9494 section 4.2).
-void Session::went_down(const Connection& c, const EndReason& reason, std::vector<AfiSafi>& kept) {
-  for (FamilyState& f : families_) {
-    timer(f, FamilyTimer::StaleEnd) = timer(f, FamilyTimer::Told) = net::kNever;
-    timer(f, FamilyTimer::Refresh) = net::kNever;
-    f.refreshing = false;
-    const bool keep = keeps_routes_after(c, reason, f.family.id);
-    // Its time may have run out while the End-of-RIB was waited for.
-    const bool time_left = timer(f, FamilyTimer::LongLived) != net::kNever;
-    if (!(keep && f.long_lived && time_left)) flush(f);
-    f.stale = keep;
-    if (keep) kept.push_back(f.family.id);
-  }
-  if (!kept.empty())
-    timer(SessionTimer::Restart) =
-        now_ + std::chrono::seconds(c.peer->capabilities.graceful_restart->time);
 }
 
 void Session::leave(Connection& c) {
@@ -691,32 +465,6 @@ void Session::restart_send_hold(Connection& c) {
                         : now_ + (settings_.send_hold > 0s ? settings_.send_hold : longest);
 }
 
-const GracefulRestart::Entry* Session::restart_entry(const Open& open, AfiSafi family) const {
-  const auto& restart = open.capabilities.graceful_restart;
-  if (!settings_.graceful_restart || !restart) return nullptr;
-  for (const GracefulRestart::Entry& entry : restart->families)
-    if (entry.family == family) return &entry;
-  return nullptr;
-}
-
-// Means nothing without the capability of RFC 4724 beside it (RFC 9494 section 4.1).
-const LongLivedRestart::Entry* Session::long_lived_entry(const Open& open, AfiSafi family) const {
-  const auto& restart = open.capabilities.long_lived;
-  if (settings_.long_lived_time == 0s || !restart || restart_entry(open, family) == nullptr)
-    return nullptr;
-  for (const LongLivedRestart::Entry& entry : restart->families)
-    if (entry.family == family) return &entry;
-  return nullptr;
-}
-
-bool Session::keeps_routes(const Connection& c, AfiSafi family) const {
-  return c.peer && c.peer->capabilities.has(family) && restart_entry(*c.peer, family) != nullptr;
-}
-
-bool Session::survives_notification(const Connection& c) const {
-  return keeps_routes(c) && c.peer->capabilities.graceful_restart->notification;
-}
-
 bool Session::any_live() const {
   return std::ranges::any_of(connections_, [](const Connection& c) { return c.tcp; });
 }
@@ -730,117 +478,6 @@ net::Duration Session::jittered(std::chrono::seconds interval) {
   x ^= x >> 31;
   const auto percent = static_cast<int64_t>(75 + x % 26);
   return net::Duration(interval) * percent / 100;
-}
-
-net::TimePoint Session::deadline() const {
-  net::TimePoint earliest = *std::ranges::min_element(timers_);
-  for (const Connection& c : connections_)
-    earliest = std::min(earliest, *std::ranges::min_element(c.timers));
-  for (const FamilyState& f : families_)
-    earliest = std::min(earliest, *std::ranges::min_element(f.timers));
-  return earliest;
-}
-
-std::optional<Slot> Session::accept_slot() const {
-  if (!enabled_ || timers_[static_cast<std::size_t>(SessionTimer::IdleHold)] != net::kNever)
-    return std::nullopt;
-  for (Slot slot : {Slot::Incoming, Slot::Spare})
-    if (at(slot).state == SessionState::Idle) return slot;
-  // Both taken: the neighbor has given up the older one that is not a session.
-  const bool spare_is_up = at(Slot::Spare).state == SessionState::Established;
-  const bool incoming_is_up = at(Slot::Incoming).state == SessionState::Established;
-  if (spare_is_up || incoming_is_up) return spare_is_up ? Slot::Incoming : Slot::Spare;
-  return at(Slot::Incoming).number < at(Slot::Spare).number ? Slot::Incoming : Slot::Spare;
-}
-
-// RFC 8654 section 4: as long as the peer could not know that we take more, it must not send it.
-std::size_t Session::max_incoming(Slot slot) const {
-  return at(slot).state >= SessionState::OpenConfirm ? kMaxExtendedMessage : kMaxMessage;
-}
-
-const Session::Connection* Session::furthest() const {
-  return &*std::ranges::max_element(connections_, {}, &Connection::state);
-}
-
-SessionState Session::state() const { return furthest()->state; }
-
-const Open* Session::peer_open() const {
-  const Connection* c = furthest();
-  return c->peer ? &*c->peer : nullptr;
-}
-
-const char* Session::name(ConnectionTimer timer) {
-  switch (timer) {
-    case ConnectionTimer::Hold: return "hold";
-    case ConnectionTimer::Keepalive: return "keepalive";
-    case ConnectionTimer::SendHold: return "send-hold";
-    case ConnectionTimer::DelayOpen: return "delay-open";
-  }
-  return "unknown";
-}
-
-const char* Session::name(SessionTimer timer) {
-  switch (timer) {
-    case SessionTimer::ConnectRetry: return "connect-retry";
-    case SessionTimer::IdleHold: return "idle-hold";
-    case SessionTimer::Restart: return "restart";
-  }
-  return "unknown";
-}
-
-const char* Session::name(FamilyTimer timer) {
-  switch (timer) {
-    case FamilyTimer::StaleEnd: return "stale-end";
-    case FamilyTimer::LongLived: return "long-lived";
-    case FamilyTimer::Told: return "end-of-rib";
-    case FamilyTimer::Refresh: return "refresh";
-  }
-  return "unknown";
-}
-
-std::vector<Session::RunningTimer> Session::running_timers() const {
-  std::vector<RunningTimer> running;
-  const Connection& c = *furthest();
-  for (std::size_t i = 0; i < c.timers.size(); ++i)
-    if (c.timers[i] != net::kNever)
-      running.push_back({name(static_cast<ConnectionTimer>(i)), c.timers[i]});
-  for (std::size_t i = 0; i < timers_.size(); ++i)
-    if (timers_[i] != net::kNever)
-      running.push_back({name(static_cast<SessionTimer>(i)), timers_[i]});
-  for (const FamilyState& f : families_)
-    for (std::size_t i = 0; i < f.timers.size(); ++i)
-      if (f.timers[i] != net::kNever)
-        running.push_back({name(static_cast<FamilyTimer>(i)), f.timers[i]});
-  return running;
-}
-
-std::chrono::seconds Session::hold_time() const { return furthest()->hold_time; }
-
-bool Session::graceful_restart_negotiated() const {
-  const Connection* c = furthest();
-  return c->state == SessionState::Established && keeps_routes(*c);
-}
-
-bool Session::stale_kept() const {
-  return std::ranges::any_of(families_, [](const FamilyState& f) { return f.stale; });
-}
-
-bool Session::long_lived_kept() const {
-  return std::ranges::any_of(families_, [](const FamilyState& f) { return f.long_lived; });
-}
-
-std::vector<AfiSafi> Session::families() const {
-  std::vector<AfiSafi> out;
-  const Connection* c = furthest();
-  if (c->state != SessionState::Established) return out;
-  for (const FamilyState& f : families_)
-    if (c->peer->capabilities.has(f.family.id)) out.push_back(f.family.id);
-  return out;
-}
-
-bool Session::at_rest() const {
-  return !any_live() && !stale_kept() &&
-         timers_[static_cast<std::size_t>(SessionTimer::IdleHold)] == net::kNever;
 }
 
 Open Session::local_open() const {

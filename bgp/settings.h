@@ -58,8 +58,11 @@ struct NeighborSettings {
   std::chrono::seconds delay_open{0};       // RFC 4271 section 8.1.1
   std::chrono::seconds send_hold_time{0};   // RFC 9687; 0: eight minutes, or twice the hold time
   std::chrono::seconds long_lived_time{0};  // LLGR, RFC 9494; 0: off; up to 16777215
-  bool route_target_constrain = false;      // RFC 4684
-  std::vector<TcpAoKey> ao_keys;            // not together with a password
+  // Long-lived stale routes go to this internal neighbor even if it does not know LLGR, with
+  // NO_EXPORT and LOCAL_PREF 0 (RFC 9494 section 4.6).
+  bool long_lived_partial = false;
+  bool route_target_constrain = false;  // RFC 4684
+  std::vector<TcpAoKey> ao_keys;        // not together with a password
   // How long an accepted connection may stay without the neighbor's OPEN.
   std::chrono::seconds open_time{30};
   // For the other operator when the neighbor is disabled or removed or we stop for good, RFC 9003;

@@ -433,9 +433,11 @@ class Decoder {
       const NlriStatus status = family_.next(in, item);
       if (status == NlriStatus::Framing || in.remaining() >= before)  // RFC 7606 section 5.3
         return update_failure(update_error::kOptionalAttribute, raw.whole);
-      if (status == NlriStatus::Ok) continue;
-      out.pop_back();
+      const bool withdraws = &out == &update_.unreach;
+      if (status == NlriStatus::Ok || (status == NlriStatus::Meaningless && withdraws)) continue;
       ++update_.nlri_discarded;
+      if (status == NlriStatus::Meaningless) update_.unreach.push_back(item);
+      out.pop_back();
     }
     return std::nullopt;
   }

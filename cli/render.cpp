@@ -100,6 +100,11 @@ std::string summary(const json::object& document) {
                cell(d, "remote_vteps")});
   });
   if (table.size() > 0) text += "\n" + table.text();
+  each(s, "domains", [&](const json::object& d) {
+    text += fmt::format("\n{}: takes routes of {}; sends {}", cell(d, "name"),
+                        list(d, "import_targets"), list(d, "export_targets"));
+  });
+  if (table.size() > 0) text += "\n";
   return text;
 }
 
@@ -211,9 +216,12 @@ std::string macs(const json::object& document) {
   each(document, "macs", [&](const json::object& m) {
     const bool local = cell(m, "where") == "local";
     table.row({cell(m, "domain"), cell(m, "mac"),
-               flag(m, "duplicate") ? "duplicate" : cell(m, "where"),
-               cell(m, local ? "port" : "vtep"), cell(m, "sticky"), cell(m, "sequence"),
-               cell(m, "advertised"), list(m, "ips"), member(m)});
+               flag(m, "duplicate")    ? "duplicate"
+               : flag(m, "unresolved") ? "unresolved"
+                                       : cell(m, "where"),
+               flag(m, "unresolved") ? cell(m, "esi") : cell(m, local ? "port" : "vtep"),
+               cell(m, "sticky"), cell(m, "sequence"), cell(m, "advertised"), list(m, "ips"),
+               member(m)});
   });
   return table.text();
 }

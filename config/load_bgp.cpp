@@ -120,6 +120,8 @@ std::vector<Field<NeighborDraft>> shared_fields() {
        [](const Value& v, D& d) {
          assign(d.settings.long_lived_time, read_seconds(v, 0, 16777215));
        }},
+      {"long-lived-partial-deployment",
+       [](const Value& v, D& d) { assign(d.settings.long_lived_partial, read_bool(v)); }},
       {"route-target-constrain",
        [](const Value& v, D& d) { assign(d.settings.route_target_constrain, read_bool(v)); }},
       {"arp-nd-community", [](const Value& v, D& d) { assign(d.arp_nd_community, read_bool(v)); }},
@@ -221,6 +223,11 @@ void check_session(const Present& present, const NeighborSettings& settings,
   if (!long_lived) long_lived = find(present, "graceful-restart");
   if (long_lived && settings.long_lived_time.count() != 0 && !settings.graceful_restart)
     long_lived->error("long-lived-time needs graceful-restart");
+  const Value* partial = find(present, "long-lived-partial-deployment");
+  if (!partial) partial = find(present, "as");
+  if (partial && settings.long_lived_partial && local_as.value != 0 &&
+      settings.remote_as.value != 0 && settings.remote_as != local_as)
+    partial->error("long-lived-partial-deployment is for neighbors in our own AS");
   const Value* send_hold = find(present, "send-hold-time");
   if (!send_hold) send_hold = find(present, "hold-time");
   if (send_hold && settings.send_hold_time.count() != 0 &&

@@ -330,6 +330,14 @@ std::vector<Field<D>> evpn_fields() {
        [](const Value& v, D& d) {
          d.domain.evpn.export_targets = read_set(v, "route targets", read_route_target);
        }},
+      {"ethernet-tag",
+       [](const Value& v, D& d) {
+         const auto text = read_text(v);
+         if (text && *text == "any")
+           d.domain.evpn.ethernet_tag.reset();
+         else if (text)
+           assign_number(d.domain.evpn.ethernet_tag.emplace(), v, 0, 0xffffff);
+       }},
       {"duplicate-mac",
        [](const Value& v, D& d) { read_table(v, duplicate_table(), d.domain.evpn); }},
       {"arp-nd-community-for-ipv4",

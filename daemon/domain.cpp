@@ -207,7 +207,9 @@ void Domain::apply(const config::BroadcastDomain& settings, const Policies& poli
 void Domain::withdraw_all(net::TimePoint now) {
   for (auto& [name, port] : ports_) set_up(port, false, now);
   services_.speaker.withdraw(
-      evpn::encode_item(evpn::InclusiveMulticast{vrf_.rd(), 0, settings_.evpn.vtep}).item());
+      evpn::encode_item(evpn::InclusiveMulticast{vrf_.rd(), settings_.evpn.ethernet_tag.value_or(0),
+                                                 settings_.evpn.vtep})
+          .item());
   flush();
 }
 

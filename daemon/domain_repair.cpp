@@ -106,7 +106,9 @@ void Domain::reconcile(net::TimePoint now) {
   // 1. What should be there. 2. Local entries that nobody told us of. 3. What should not.
   const uint64_t repairs_before = counters_.repairs;
   std::unordered_map<net::MacAddress, evpn::MacPlace> wanted;
-  vrf_.for_each_mac([&](const evpn::MacView& view) { wanted[view.mac] = view.place; });
+  vrf_.for_each_mac([&](const evpn::MacView& view) {
+    if (!std::holds_alternative<std::monostate>(view.place)) wanted[view.mac] = view.place;
+  });
   std::vector<std::pair<net::IfIndex, net::MacAddress>> aged;
   for (const auto& [mac, place] : wanted) {
     const auto found = held.find(mac);

@@ -48,6 +48,13 @@ class Collector {
   void gauge(const char* name, const char* help, Labels labels, double value) {
     metric(name, help, prometheus::MetricType::Gauge, std::move(labels)).gauge.value = value;
   }
+  void add(prometheus::MetricType type, const char* name, const char* help, Labels labels,
+           double value) {
+    if (type == prometheus::MetricType::Counter)
+      counter(name, help, std::move(labels), value);
+    else
+      gauge(name, help, std::move(labels), value);
+  }
   std::vector<prometheus::MetricFamily> take() { return std::move(families_); }
 
  private:
@@ -66,6 +73,41 @@ class Collector {
 };
 
 double number(uint64_t value) { return static_cast<double>(value); }
+
+// What is one number for each neighbor.
+using View = bgp::io::NeighborView;
+struct NeighborMetric {
+  prometheus::MetricType type;
+  const char* name;
+  const char* help;
+  uint64_t (*value)(const View& n);
+};
+constexpr auto kGauge = prometheus::MetricType::Gauge, kCounter = prometheus::MetricType::Counter;
+constexpr NeighborMetric kNeighborMetrics[] = {
+    {kGauge, "peerlan_bgp_routes_received", "Routes in the neighbor's Adj-RIB-In",
+     [](const View& n) -> uint64_t { return n.counts.received; }},
+    {kGauge, "peerlan_bgp_routes_accepted", "Of these, those that may be selected",
+     [](const View& n) -> uint64_t {
+       return n.counts.received - std::min(n.counts.received, n.counts.rejected);
+     }},
+    {kGauge, "peerlan_bgp_routes_flagged", "Of these, flagged by policy",
+     [](const View& n) -> uint64_t { return n.counts.flagged; }},
+    {kGauge, "peerlan_bgp_routes_stale", "Of these, kept over a restart (RFC 4724)",
+     [](const View& n) -> uint64_t { return n.counts.stale; }},
+    {kGauge, "peerlan_bgp_routes_advertised", "Routes the neighbor has from us",
+     [](const View& n) -> uint64_t { return n.counts.advertised; }},
+    {kGauge, "peerlan_bgp_queued", "Changes that wait to be sent",
+     [](const View& n) -> uint64_t { return n.counts.queued; }},
+    {kCounter, "peerlan_bgp_sessions_total", "Sessions that became Established",
+     [](const View& n) -> uint64_t { return n.established_count; }},
+    {kCounter, "peerlan_bgp_session_drops_total", "Established sessions that ended",
+     [](const View& n) -> uint64_t { return n.dropped_count; }},
+    {kCounter, "peerlan_bgp_max_prefix_warnings_total",
+     "Times the routes of the neighbor rose above max-prefixes-warning",
+     [](const View& n) -> uint64_t { return n.max_prefix_warnings; }},
+    {kGauge, "peerlan_bgp_memberships", "Route targets that the neighbor asks for (RFC 4684)",
+     [](const View& n) -> uint64_t { return n.memberships; }},
+};
 
 // Families of one neighbor. What is counted by type or reason has a label for it.
 void collect_neighbor(const bgp::io::NeighborView& n, Collector& out) {
@@ -95,30 +137,12 @@ void collect_neighbor(const bgp::io::NeighborView& n, Collector& out) {
   }
   messages("in", "all", n.messages_in);
   messages("out", "all", n.messages_out);
-  out.gauge("peerlan_bgp_routes_received", "Routes in the neighbor's Adj-RIB-In", peer,
-            number(n.counts.received));
-  out.gauge("peerlan_bgp_routes_accepted", "Of these, those that may be selected", peer,
-            number(n.counts.received - std::min(n.counts.received, n.counts.rejected)));
+  for (const auto& metric : kNeighborMetrics)
+    out.add(metric.type, metric.name, metric.help, peer, number(metric.value(n)));
   for (std::size_t i = 1; i < bgp::kRejectedKinds; ++i)
     out.gauge("peerlan_bgp_routes_rejected", "Of these, rejected by loop checks or policy",
               with({{"reason", bgp::to_string(static_cast<bgp::Rejected>(i))}}),
               number(n.counts.rejected_by[i]));
-  out.gauge("peerlan_bgp_routes_flagged", "Of these, flagged by policy", peer,
-            number(n.counts.flagged));
-  out.gauge("peerlan_bgp_routes_stale", "Of these, kept over a restart (RFC 4724)", peer,
-            number(n.counts.stale));
-  out.gauge("peerlan_bgp_routes_advertised", "Routes the neighbor has from us", peer,
-            number(n.counts.advertised));
-  out.gauge("peerlan_bgp_queued", "Changes that wait to be sent", peer, number(n.counts.queued));
-  out.counter("peerlan_bgp_sessions_total", "Sessions that became Established", peer,
-              number(n.established_count));
-  out.counter("peerlan_bgp_session_drops_total", "Established sessions that ended", peer,
-              number(n.dropped_count));
-  out.counter("peerlan_bgp_max_prefix_warnings_total",
-              "Times the routes of the neighbor rose above max-prefixes-warning", peer,
-              number(n.max_prefix_warnings));
-  out.gauge("peerlan_bgp_memberships", "Route targets that the neighbor asks for (RFC 4684)", peer,
-            number(n.memberships));
   const auto errors = [&](const char* outcome, uint64_t value) {
     out.counter("peerlan_bgp_update_errors_total", "Errors in UPDATE messages by RFC 7606 outcome",
                 with({{"outcome", outcome}}), number(value));
@@ -207,13 +231,13 @@ void collect_domain(const Domain& domain, Collector& out) {
     labels.emplace_back(key, value);
     return labels;
   };
-  uint64_t local = 0, remote = 0;
-  domain.vrf().for_each_mac([&](const evpn::MacView& mac) {
-    if (std::holds_alternative<evpn::AtPort>(mac.place)) ++local;
-    if (std::holds_alternative<evpn::AtVtep>(mac.place)) ++remote;
-  });
-  out.gauge("peerlan_evpn_macs", "MAC addresses by place", with("where", "local"), number(local));
-  out.gauge("peerlan_evpn_macs", "MAC addresses by place", with("where", "remote"), number(remote));
+  const evpn::MacCounts counts = domain.vrf().counts();
+  const auto macs = [&](const char* where, uint64_t value) {
+    out.gauge("peerlan_evpn_macs", "MAC addresses by place", with("where", where), number(value));
+  };
+  macs("local", counts.local);
+  macs("remote", counts.remote);
+  macs("unresolved", counts.unresolved);
   out.gauge("peerlan_evpn_remote_vteps", "Remote PEs in the flood list", name,
             number(domain.vrf().flood_list().size()));
   std::map<std::string, uint64_t> kinds;

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "daemon/app.h"
+#include "daemon/json_values.h"
+#include "daemon/list_answer.h"
 #include "daemon/route_view.h"
 
 namespace peerland {
@@ -17,22 +19,8 @@ namespace {
 
 namespace json = boost::json;
 
-json::value optional_text(const std::string& text) {
-  return text.empty() ? json::value(nullptr) : json::value(text);
-}
-
 json::value optional_seconds(const std::optional<std::chrono::seconds>& time) {
   return time ? json::value(time->count()) : json::value(nullptr);
-}
-
-json::value optional_address(const std::optional<net::IpAddress>& address) {
-  return address ? json::value(to_string(*address)) : json::value(nullptr);
-}
-
-json::array texts(const std::vector<std::string>& items) {
-  json::array array;
-  for (const auto& item : items) array.emplace_back(item);
-  return array;
 }
 
 const char* role_text(bgp::NeighborRole role) {
@@ -96,10 +84,10 @@ json::object neighbor_row(const bgp::io::NeighborView& n) {
       {"shut_down", n.shut_down},
       {"state", n.state},
       {"state_seconds", n.since.count()},
-      {"remote_router_id", optional_address(n.remote_router_id)},
-      {"local_address", optional_address(n.local_address)},
+      {"remote_router_id", or_null(n.remote_router_id)},
+      {"local_address", or_null(n.local_address)},
       {"local_port", connected ? json::value(n.local_port) : json::value(nullptr)},
-      {"remote_address", optional_address(n.remote_address)},
+      {"remote_address", or_null(n.remote_address)},
       {"remote_port", connected ? json::value(n.remote_port) : json::value(nullptr)},
       {"hold_time_seconds", n.hold_time.count()},
       {"keepalive_seconds", n.hold_time.count() / 3},
@@ -158,32 +146,13 @@ std::expected<Answer, std::string> show_neighbors(const App& app, const Filter& 
     if (peers.front() == bgp::kLocalPeer)
       return std::unexpected("neighbor: there is no \"" + filter.neighbor + "\"");
   }
-  struct State {
-    std::vector<bgp::PeerId> peers;
-    std::size_t next = 0;
-    bool begun = false, written = false, through = false;
-  };
-  auto state = std::make_shared<State>();
-  state->peers = std::move(peers);
-  return [&app, state]() -> std::optional<std::string> {
-    if (state->through) return std::nullopt;
-    std::string text;
-    if (!std::exchange(state->begun, true))
-      text = fmt::format("{{\"schema\":{},\"neighbors\":[", kSchema);
-    const auto limit = net::Clock::now() + kPieceTime;
-    for (; state->next < state->peers.size() && text.size() < kPieceOctets; ++state->next) {
-      if (net::Clock::now() >= limit) return text;
-      const auto neighbor = app.speaker().neighbor(state->peers[state->next]);
-      if (!neighbor) continue;  // removed meanwhile
-      text += std::exchange(state->written, true) ? ",\n" : "\n";
-      text += json::serialize(neighbor_row(*neighbor));
-    }
-    if (state->next == state->peers.size()) {
-      state->through = true;
-      text += "\n]}\n";
-    }
-    return text;
-  };
+  return list_answer("neighbors", [&app, peers = std::move(peers),
+                                   next = std::size_t{0}](std::vector<std::string>& rows) mutable {
+    if (next < peers.size())
+      if (const auto view = app.speaker().neighbor(peers[next++]))  // or removed meanwhile
+        rows.push_back(json::serialize(neighbor_row(*view)));
+    return next < peers.size();
+  });
 }
 
 }  // namespace peerland

@@ -11,6 +11,7 @@
 
 #include "daemon/app.h"
 #include "daemon/explain.h"
+#include "daemon/json_values.h"
 #include "evpn/communities.h"
 
 namespace peerland {
@@ -52,15 +53,6 @@ std::optional<uint32_t> vni_of(const evpn::Route& route, const bgp::AttributesPt
     return pmsi ? std::optional(pmsi->label) : std::nullopt;
   }
   return fields_of(route).label;
-}
-
-template <class T>
-json::value or_null(const std::optional<T>& value) {
-  if (!value) return nullptr;
-  if constexpr (std::is_integral_v<T>)
-    return *value;
-  else
-    return json::value(to_string(*value));
 }
 
 // One walk over the table.

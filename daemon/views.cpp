@@ -11,10 +11,13 @@
 
 #include "bgp/io/bmp_client.h"
 #include "daemon/app.h"
+#include "daemon/domain_views.h"
 #include "daemon/filter.h"
+#include "daemon/json_values.h"
 #include "daemon/mrt_writer.h"
 #include "daemon/neighbor_view.h"
 #include "daemon/route_view.h"
+#include "evpn/communities.h"
 
 #ifndef PEERLAN_VERSION
 #define PEERLAN_VERSION "unknown"
@@ -25,34 +28,8 @@ namespace {
 
 namespace json = boost::json;
 
-json::value optional_text(const std::string& text) {
-  return text.empty() ? json::value(nullptr) : json::value(text);
-}
-
-int64_t seconds_between(net::TimePoint from, net::TimePoint to) {
-  return std::chrono::duration_cast<std::chrono::seconds>(to - from).count();
-}
-
-bool wants(const Filter& filter, const Domain& domain) {
-  return (!filter.vni || *filter.vni == domain.settings().evpn.vni.value) &&
-         (filter.domain.empty() || filter.domain == domain.settings().name);
-}
-
 // --- documents
 // ---------------------------------------------------------------------------------------
-
-const dataplane::MemberPort* member_of(const Domain& domain, net::IfIndex port) {
-  const auto* state = domain.find_port(port);
-  return state == nullptr ? nullptr : &state->settings;
-}
-
-void add_member(json::object& row, const dataplane::MemberPort* member) {
-  row["member_as"] = member != nullptr && member->member_as.value != 0
-                         ? json::value(member->member_as.value)
-                         : json::value(nullptr);
-  row["member_name"] =
-      member == nullptr ? json::value(nullptr) : optional_text(member->member_name);
-}
 
 json::object summary(const App& app, const Filter& filter) {
   const auto now = net::Clock::now();
@@ -62,11 +39,8 @@ json::object summary(const App& app, const Filter& filter) {
   for (const auto& domain : app.domains()) {
     if (!wants(filter, *domain)) continue;
     const auto& s = domain->settings();
-    uint64_t local = 0, remote = 0, bindings = 0, answered = 0, up = 0;
-    domain->vrf().for_each_mac([&](const evpn::MacView& mac) {
-      if (std::holds_alternative<evpn::AtPort>(mac.place)) ++local;
-      if (std::holds_alternative<evpn::AtVtep>(mac.place)) ++remote;
-    });
+    const evpn::MacCounts macs = domain->vrf().counts();
+    uint64_t bindings = 0, answered = 0, up = 0;
     domain->responder().for_each_binding([&](const proxyarp::BindingView& binding) {
       ++bindings;
       if (binding.answered) ++answered;
@@ -77,14 +51,17 @@ json::object summary(const App& app, const Filter& filter) {
         {"name", s.name},
         {"vni", s.evpn.vni.value},
         {"rd", net::to_string(domain->vrf().rd())},
+        {"import_targets", texts(evpn::import_target_texts(s.evpn))},
+        {"export_targets", texts(evpn::export_target_texts(s.evpn))},
         {"bridge", s.links.bridge},
         {"vxlan", s.links.vxlan},
         {"profile", kProfiles[static_cast<std::size_t>(s.proxy.profile)]},
         {"responder", s.responder == dataplane::ResponderKind::Ebpf ? "ebpf" : "pcap"},
         {"ports", domain->ports().size()},
         {"ports_up", up},
-        {"macs_local", local},
-        {"macs_remote", remote},
+        {"macs_local", macs.local},
+        {"macs_remote", macs.remote},
+        {"macs_unresolved", macs.unresolved},
         {"bindings", bindings},
         {"bindings_answered", answered},
         {"remote_vteps", domain->vrf().flood_list().size()},
@@ -101,7 +78,7 @@ json::object summary(const App& app, const Filter& filter) {
            {"version", PEERLAN_VERSION},
            {"router_id", to_string(settings.bgp.router_id)},
            {"as", settings.bgp.local_as.value},
-           {"vtep", settings.vtep ? json::value(to_string(*settings.vtep)) : json::value(nullptr)},
+           {"vtep", or_null(settings.vtep)},
            {"uptime_seconds", seconds_between(app.started(), now)},
            {"converged", app.converged()},
            {"data_path", app.fast_path() == nullptr ? json::value(nullptr)
@@ -154,183 +131,6 @@ json::object collectors(const App& app, const Filter&) {
   return {{"collectors", std::move(rows)}, {"mrt", std::move(dump)}};
 }
 
-json::object macs(const App& app, const Filter& filter) {
-  json::array rows;
-  for (const auto& domain : app.domains()) {
-    if (!wants(filter, *domain)) continue;
-    domain->vrf().for_each_mac([&](const evpn::MacView& view) {
-      if (filter.mac && view.mac != *filter.mac) return;
-      const auto* at = std::get_if<evpn::AtPort>(&view.place);
-      const auto* away = std::get_if<evpn::AtVtep>(&view.place);
-      const std::string port = at != nullptr ? domain->port_name(at->port) : "";
-      if (!filter.port.empty() && filter.port != port) return;
-      json::array ips;
-      for (const auto& ip : view.ips) ips.emplace_back(to_string(ip));
-      json::object row{
-          {"domain", domain->settings().name},
-          {"vni", domain->settings().evpn.vni.value},
-          {"mac", to_string(view.mac)},
-          {"where", at != nullptr     ? "local"
-                    : away != nullptr ? "remote"
-                                      : "nowhere"},
-          {"port", optional_text(port)},
-          {"vtep", away != nullptr ? json::value(to_string(away->vtep)) : json::value(nullptr)},
-          {"sticky", (at != nullptr && at->sticky) || (away != nullptr && away->sticky)},
-          {"sequence", view.sequence},
-          {"advertised", view.advertised},
-          {"duplicate", view.duplicate},
-          {"moves", view.moves},
-          {"ips", std::move(ips)},
-      };
-      add_member(row, at != nullptr ? member_of(*domain, at->port) : nullptr);
-      rows.push_back(std::move(row));
-    });
-  }
-  return {{"macs", std::move(rows)}};
-}
-
-json::object bindings(const App& app, const Filter& filter) {
-  static constexpr const char* kWhere[] = {"nowhere", "local", "remote"};
-  json::array rows;
-  for (const auto& domain : app.domains()) {
-    if (!wants(filter, *domain)) continue;
-    domain->responder().for_each_binding([&](const proxyarp::BindingView& view) {
-      if (filter.ip && view.ip != *filter.ip) return;
-      if (filter.mac && view.mac != filter.mac) return;
-      const std::string port =
-          view.where == proxyarp::MacWhere::LocalPort ? domain->port_name(view.port) : "";
-      if (!filter.port.empty() && filter.port != port) return;
-      json::array allowed;
-      for (const auto& mac : view.allowed) allowed.emplace_back(to_string(mac));
-      rows.push_back(json::object{
-          {"domain", domain->settings().name},
-          {"vni", domain->settings().evpn.vni.value},
-          {"ip", to_string(view.ip)},
-          {"mac", view.mac ? json::value(to_string(*view.mac)) : json::value(nullptr)},
-          {"allowed_macs", std::move(allowed)},
-          {"kind", proxyarp::to_string(view.kind)},
-          {"where", kWhere[static_cast<std::size_t>(view.where)]},
-          {"port", optional_text(port)},
-          {"answered", view.answered},
-          {"router", view.flags.router},
-          {"override", view.flags.override_flag},
-          {"immutable", view.immutable},
-          {"age_seconds", std::chrono::duration_cast<std::chrono::seconds>(view.age).count()},
-          {"member_as",
-           view.member_as.value != 0 ? json::value(view.member_as.value) : json::value(nullptr)},
-          {"member_name", optional_text(view.member_name)},
-      });
-    });
-  }
-  return {{"bindings", std::move(rows)}};
-}
-
-json::array counter_rows(const Domain& domain, net::IfIndex index) {
-  json::array rows;
-  for (const auto& c : domain.frame_counters(index))
-    rows.push_back(json::object{{"direction", dataplane::to_string(c.direction)},
-                                {"class", c.bum_class},
-                                {"reason", c.reason},
-                                {"dropped", c.dropped},
-                                {"packets", c.packets},
-                                {"bytes", c.bytes}});
-  return rows;
-}
-
-json::object ports(const App& app, const Filter& filter) {
-  const auto now = net::Clock::now();
-  json::array rows;
-  for (const auto& domain : app.domains()) {
-    if (!wants(filter, *domain)) continue;
-    for (const auto& [name, port] : domain->ports()) {
-      if (!filter.port.empty() && filter.port != name) continue;
-      json::array allowed, addresses;
-      for (const auto& mac : port.settings.macs) allowed.emplace_back(to_string(mac));
-      for (const auto& address : port.settings.addresses)
-        addresses.emplace_back(to_string(address));
-      json::object responder;
-      for (std::size_t i = 0; i < port.verdicts.size(); ++i)
-        if (port.verdicts[i] > 0)
-          responder[proxyarp::to_string(static_cast<proxyarp::Verdict>(i))] = port.verdicts[i];
-      json::object row{
-          {"domain", domain->settings().name},
-          {"vni", domain->settings().evpn.vni.value},
-          {"port", name},
-          {"state", port.index.value == 0 ? "missing"
-                    : !port.attached      ? "failed"
-                    : port.up             ? "up"
-                                          : "down"},
-          {"problem", optional_text(port.problem)},
-          {"since_seconds", port.since == net::TimePoint{} ? 0 : seconds_between(port.since, now)},
-          {"flaps", port.flaps},
-          {"policy", port.settings.policy},
-          {"macs", std::move(allowed)},
-          {"enforce_macs", port.settings.enforce_macs && !port.settings.macs.empty()},
-          {"addresses", std::move(addresses)},
-          {"frames", port.index.value == 0 ? json::array{} : counter_rows(*domain, port.index)},
-          {"responder", std::move(responder)},
-      };
-      add_member(row, &port.settings);
-      rows.push_back(std::move(row));
-    }
-    if (!filter.port.empty() && filter.port != domain->settings().links.vxlan) continue;
-    rows.push_back(json::object{{"domain", domain->settings().name},
-                                {"vni", domain->settings().evpn.vni.value},
-                                {"port", domain->settings().links.vxlan},
-                                {"state", "core"},
-                                {"policy", domain->settings().core_policy},
-                                {"frames", counter_rows(*domain, domain->vxlan())}});
-  }
-  return {{"ports", std::move(rows)}};
-}
-
-// Verdicts of the responder that mean a frame went nowhere.
-bool is_drop(proxyarp::Verdict verdict) {
-  using enum proxyarp::Verdict;
-  return verdict != Answered && verdict != Learned && verdict != Flooded && verdict != Forwarded;
-}
-
-json::object drops(const App& app, const Filter& filter) {
-  json::array rows;
-  const auto add = [&](const Domain& domain, const std::string& port,
-                       const dataplane::MemberPort* member, const char* direction,
-                       const char* bum_class, const char* reason, uint64_t packets,
-                       json::value bytes) {
-    json::object row{{"domain", domain.settings().name},
-                     {"port", port},
-                     {"direction", direction},
-                     {"class", bum_class},
-                     {"reason", reason},
-                     {"packets", packets},
-                     {"bytes", std::move(bytes)}};
-    add_member(row, member);
-    rows.push_back(std::move(row));
-  };
-  for (const auto& domain : app.domains()) {
-    if (!wants(filter, *domain)) continue;
-    const auto device = [&](const std::string& name, net::IfIndex index,
-                            const dataplane::MemberPort* member) {
-      if (index.value == 0 || (!filter.port.empty() && filter.port != name)) return;
-      for (const auto& c : domain->frame_counters(index))
-        if (c.dropped)
-          add(*domain, name, member, dataplane::to_string(c.direction), c.bum_class, c.reason,
-              c.packets, c.bytes);
-    };
-    for (const auto& [name, port] : domain->ports()) {
-      device(name, port.index, &port.settings);
-      if (!filter.port.empty() && filter.port != name) continue;
-      for (std::size_t i = 0; i < port.verdicts.size(); ++i) {
-        const auto verdict = static_cast<proxyarp::Verdict>(i);
-        if (port.verdicts[i] > 0 && is_drop(verdict))
-          add(*domain, name, &port.settings, "ingress", "responder", proxyarp::to_string(verdict),
-              port.verdicts[i], nullptr);
-      }
-    }
-    device(domain->settings().links.vxlan, domain->vxlan(), nullptr);
-  }
-  return {{"drops", std::move(rows)}};
-}
-
 // --- the table of views
 // ------------------------------------------------------------------------------
 
@@ -358,10 +158,10 @@ const View* find_view(const std::string& name) {
         "limit"},
        show_routes},
       {"collectors", {}, at_once<collectors>},
-      {"macs", {"mac", "port", "domain", "vni"}, at_once<macs>},
-      {"bindings", {"ip", "mac", "port", "domain", "vni"}, at_once<bindings>},
-      {"ports", {"port", "domain", "vni"}, at_once<ports>},
-      {"drops", {"port", "domain", "vni"}, at_once<drops>},
+      {"macs", {"mac", "port", "domain", "vni"}, show_macs},
+      {"bindings", {"ip", "mac", "port", "domain", "vni"}, show_bindings},
+      {"ports", {"port", "domain", "vni"}, show_ports},
+      {"drops", {"port", "domain", "vni"}, show_drops},
   };
   const auto found = std::ranges::find(kViews, name, &View::name);
   return found == kViews.end() ? nullptr : &*found;

@@ -147,6 +147,23 @@ RouteTarget rfc8365_route_target(net::AsNumber as, net::Vni vni) {
   return make_route_target(as.value & 0xffff, kRfc8365Vxlan | vni.value);
 }
 
+std::vector<std::string> import_target_texts(const Settings& settings) {
+  const uint32_t vni = settings.vni.value;
+  if (settings.import_targets.empty())
+    return {"*:" + std::to_string(vni), "*:" + std::to_string(kRfc8365Vxlan | vni)};
+  std::vector<std::string> out;
+  for (const auto& target : settings.import_targets) out.push_back(route_target_text(target));
+  return out;
+}
+
+std::vector<std::string> export_target_texts(const Settings& settings) {
+  if (settings.export_targets.empty())
+    return {route_target_text(auto_route_target(settings.local_as, settings.vni))};
+  std::vector<std::string> out;
+  for (const auto& target : settings.export_targets) out.push_back(route_target_text(target));
+  return out;
+}
+
 bool imports(const Settings& settings, const bgp::Attributes& attributes) {
   return std::ranges::any_of(attributes.extended_communities, [&](const auto& community) {
     if (!is_route_target(community)) return false;

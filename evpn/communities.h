@@ -42,6 +42,9 @@ inline constexpr uint16_t kEncapsulationVxlan = 8;
 // Automatic targets: (AS & 0xffff):VNI as FRRouting sends, and RFC 8365 section 5.1.2.1.
 [[nodiscard]] RouteTarget auto_route_target(net::AsNumber as, net::Vni vni);
 [[nodiscard]] RouteTarget rfc8365_route_target(net::AsNumber as, net::Vni vni);
+// What is imported and sent in effect, as text: "65000:100", or "*:100" for that number of any AS.
+[[nodiscard]] std::vector<std::string> import_target_texts(const Settings& settings);
+[[nodiscard]] std::vector<std::string> export_target_texts(const Settings& settings);
 // True when the path carries a target that these settings import.
 [[nodiscard]] bool imports(const Settings& settings, const bgp::Attributes& attributes);
 

@@ -3,6 +3,8 @@
 // section 5.1.3, RFC 9047 section 3.2. Pure checks, in the order in which they are written.
 #include "evpn/import.h"
 
+#include "evpn/segments.h"
+
 namespace evpn {
 namespace {
 
@@ -36,22 +38,27 @@ bool is_our_label(const Settings& settings, uint32_t label) {
 
 }  // namespace
 
-bool is_usable_key(const MacIp& route) { return route.ethernet_tag == 0 && route.mac.is_unicast(); }
+bool is_our_tag(const Settings& settings, uint32_t ethernet_tag) {
+  return settings.ethernet_tag ? ethernet_tag == *settings.ethernet_tag
+                               : ethernet_tag != kMaxEthernetTag;
+}
+
+bool is_usable_key(const Settings& settings, const MacIp& route) {
+  return is_our_tag(settings, route.ethernet_tag) && route.mac.is_unicast();
+}
 
 std::optional<net::IpAddress> bindable_ip(const MacIp& route) {
   if (!route.ip || !is_host(*route.ip)) return std::nullopt;
   return route.ip;
 }
 
-// The ESI is not looked at: a MAC behind a multihomed Ethernet segment is installed from its MAC/IP
-// route alone, towards the PE that advertises it. Ethernet A-D routes (RFC 7432 section 9.2.2:
-// install only when they are there; section 8.4: aliasing) are not handled.
 std::optional<RemotePath> import_path(const Settings& settings, const MacIp& route,
                                       const bgp::AttributesPtr& attributes) {
-  if (attributes == nullptr || !is_usable_key(route)) return std::nullopt;
+  if (attributes == nullptr || !is_usable_key(settings, route)) return std::nullopt;
   if (!is_ours(settings, *attributes) || !is_our_label(settings, route.label1)) return std::nullopt;
   RemotePath path;
   path.vtep = attributes->next_hop;
+  path.esi = route.esi;
   if (const auto mobility = mac_mobility(*attributes)) {
     path.sequence = mobility->sequence;
     path.sticky = mobility->sticky;
@@ -63,10 +70,24 @@ std::optional<RemotePath> import_path(const Settings& settings, const MacIp& rou
   return path;
 }
 
+// RFC 7432 sections 8.2.1 (per ES: MAX-ET, label 0) and 8.4.1 (per EVI: the domain's tag and
+// label).
+std::optional<net::IpAddress> import_segment(const Settings& settings,
+                                             const EthernetAutoDiscovery& route,
+                                             const bgp::AttributesPtr& attributes) {
+  if (attributes == nullptr || !Segments::is_segment(route.esi)) return std::nullopt;
+  const bool per_es = route.ethernet_tag == kMaxEthernetTag;
+  if (!per_es &&
+      (!is_our_tag(settings, route.ethernet_tag) || !is_our_label(settings, route.label)))
+    return std::nullopt;
+  if (!is_ours(settings, *attributes)) return std::nullopt;
+  return attributes->next_hop;
+}
+
 std::optional<FloodEndpoint> import_endpoint(const Settings& settings,
                                              const InclusiveMulticast& route,
                                              const bgp::AttributesPtr& attributes) {
-  if (attributes == nullptr || route.ethernet_tag != 0) return std::nullopt;
+  if (attributes == nullptr || !is_our_tag(settings, route.ethernet_tag)) return std::nullopt;
   if (!is_ours(settings, *attributes) || !attributes->pmsi_tunnel) return std::nullopt;
   const auto tunnel = decode_pmsi(*attributes->pmsi_tunnel);
   if (!tunnel || !is_our_label(settings, tunnel->label)) return std::nullopt;

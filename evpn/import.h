@@ -13,7 +13,8 @@ namespace evpn {
 
 // A MAC/IP route that we use, as far as the MAC-VRF looks at it.
 struct RemotePath {
-  net::IpAddress vtep;
+  net::IpAddress vtep;  // the PE that advertises it
+  net::Esi esi;
   uint32_t sequence = 0;
   bool sticky = false;
   ArpNdFlags flags;  // of the binding; the defaults on a MAC-only route
@@ -25,15 +26,20 @@ struct RemotePath {
   return static_cast<int32_t>(a - b) > 0;
 }
 
-// True when the MAC and the Ethernet tag may be ours: unicast, and tag 0 (VLAN-based service, RFC
-// 7432 section 6.1). Both are part of the route key, so that a withdraw can be judged as well.
-[[nodiscard]] bool is_usable_key(const MacIp& route);
+[[nodiscard]] bool is_our_tag(const Settings& settings, uint32_t ethernet_tag);
+// True when the MAC and the Ethernet tag may be ours. Both are part of the route key, so that a
+// withdraw can be judged as well.
+[[nodiscard]] bool is_usable_key(const Settings& settings, const MacIp& route);
 // The address of a route that can be bound to a MAC, if it has one.
 [[nodiscard]] std::optional<net::IpAddress> bindable_ip(const MacIp& route);
 
 // Nothing when the route is withdrawn (null attributes) or not for us.
 [[nodiscard]] std::optional<RemotePath> import_path(const Settings& settings, const MacIp& route,
                                                     const bgp::AttributesPtr& attributes);
+// The PE whose A-D route of a segment this is. Nothing when it is withdrawn or not for us.
+[[nodiscard]] std::optional<net::IpAddress> import_segment(const Settings& settings,
+                                                           const EthernetAutoDiscovery& route,
+                                                           const bgp::AttributesPtr& attributes);
 struct FloodEndpoint {
   net::IpAddress endpoint;
   net::IpAddress next_hop;

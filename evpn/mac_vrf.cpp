@@ -20,13 +20,14 @@
 #include "evpn/import.h"
 #include "evpn/originate.h"
 #include "evpn/remote_bindings.h"
+#include "evpn/segments.h"
 
 namespace evpn {
 namespace {
 
-// What routes of other PEs say of one MAC, without the route they came in.
+// What usable routes of other PEs say of one MAC, without the route they came in.
 struct Claim {
-  net::IpAddress vtep;
+  net::IpAddress vtep;  // frames go there
   uint32_t sequence = 0;
   bool sticky = false;
   auto operator<=>(const Claim&) const = default;
@@ -49,8 +50,23 @@ struct Local {
 
 using OptionalIp = std::optional<net::IpAddress>;
 
+// A route of another PE and where its frames go. Not known (yet) while the A-D routes of its
+// Ethernet segment are missing; then it makes no claim (RFC 7432 section 9.2.2).
+struct RemoteRoute {
+  RemotePath path;
+  std::optional<net::IpAddress> to;
+};
+
+// Of the routes for one MAC.
+struct RouteKey {
+  OptionalIp ip;
+  net::RouteDistinguisher rd;
+  uint32_t ethernet_tag = 0;
+  auto operator<=>(const RouteKey&) const = default;
+};
+
 struct Record {
-  std::map<std::pair<OptionalIp, net::RouteDistinguisher>, RemotePath> remote;
+  std::map<RouteKey, RemoteRoute> remote;
   std::map<Claim, uint32_t> claims;  // of `remote`, with the number of routes that make each
   std::optional<Local> local;
   std::set<net::IpAddress> local_ips;             // bindings that the proxy found
@@ -60,6 +76,13 @@ struct Record {
   std::optional<net::TimePoint> frozen_until;
 
   bool frozen() const { return frozen_until.has_value(); }
+  // Only routes that wait for their segment.
+  bool unresolved() const {
+    return std::holds_alternative<std::monostate>(place) && claims.empty() && !remote.empty();
+  }
+  bool shown() const {
+    return frozen() || unresolved() || !std::holds_alternative<std::monostate>(place);
+  }
   bool sticky_here() const { return local && local->sticky; }
   bool idle() const {
     return remote.empty() && !local && local_ips.empty() && sent.empty() && !frozen();
@@ -70,18 +93,50 @@ struct Record {
       if (chosen == nullptr || better(claim, *chosen)) chosen = &claim;
     return chosen;
   }
-  void set_remote(const OptionalIp& ip, const net::RouteDistinguisher& rd,
-                  const std::optional<RemotePath>& path) {
-    const auto claim_of = [](const RemotePath& p) { return Claim{p.vtep, p.sequence, p.sticky}; };
-    const auto key = std::pair(ip, rd);
+  // Of the routes that wait for their segment, the one that would be best.
+  const RemotePath* waiting() const {
+    const RemotePath* chosen = nullptr;
+    for (const auto& [key, route] : remote)
+      if (!route.to && (chosen == nullptr || better(claim_of(route.path, route.path.vtep),
+                                                    claim_of(*chosen, chosen->vtep))))
+        chosen = &route.path;
+    return chosen;
+  }
+  // The segment that its place comes from, or 0.
+  net::Esi segment() const {
+    const auto* at = std::get_if<AtVtep>(&place);
+    if (at == nullptr) return {};
+    for (const auto& [key, route] : remote)
+      if (route.to == at->vtep) return route.path.esi;
+    return {};
+  }
+  void set_remote(const RouteKey& key, const std::optional<RemotePath>& path,
+                  const std::optional<net::IpAddress>& to) {
     if (const auto old = remote.find(key); old != remote.end()) {
-      const auto claim = claims.find(claim_of(old->second));
-      if (--claim->second == 0) claims.erase(claim);
+      drop_claim(old->second);
       remote.erase(old);
     }
     if (!path) return;
-    remote.emplace(key, *path);
-    ++claims[claim_of(*path)];
+    remote.emplace(key, RemoteRoute{*path, to});
+    if (to) ++claims[claim_of(*path, *to)];
+  }
+  // The same route goes elsewhere now. True when that is news.
+  bool redirect(RemoteRoute& route, const std::optional<net::IpAddress>& to) {
+    if (route.to == to) return false;
+    drop_claim(route);
+    route.to = to;
+    if (to) ++claims[claim_of(route.path, *to)];
+    return true;
+  }
+
+ private:
+  static Claim claim_of(const RemotePath& path, const net::IpAddress& to) {
+    return {to, path.sequence, path.sticky};
+  }
+  void drop_claim(const RemoteRoute& route) {
+    if (!route.to) return;
+    const auto claim = claims.find(claim_of(route.path, *route.to));
+    if (--claim->second == 0) claims.erase(claim);
   }
 };
 
@@ -112,7 +167,9 @@ struct MacVrf::Impl {
   std::set<std::pair<net::TimePoint, net::MacAddress>> holds;  // of frozen MACs
   std::map<net::IpAddress, LocalBinding> local_bindings;
   RemoteBindings remote_bindings;
-  std::map<std::pair<net::RouteDistinguisher, net::IpAddress>, FloodEndpoint> flood_routes;
+  Segments segments;
+  std::map<std::tuple<net::RouteDistinguisher, uint32_t, net::IpAddress>, FloodEndpoint>
+      flood_routes;
   std::map<net::IpAddress, uint32_t> flood_list;  // with the number of routes for each
   // When a sticky MAC was last reported at a place that isn't its own.
   std::map<net::MacAddress, std::map<MacPlace, net::TimePoint>> strays;
@@ -225,7 +282,7 @@ struct MacVrf::Impl {
     if (thaws) {
       std::set<net::IpAddress> ips;
       for (const auto& [key, path] : record.remote)
-        if (key.first) ips.insert(*key.first);
+        if (key.ip) ips.insert(*key.ip);
       for (const auto& ip : ips) choose_binding(ip, out);
     }
   }
@@ -267,7 +324,10 @@ struct MacVrf::Impl {
       const auto found = macs.find(mac);
       return found != macs.end() && found->second.frozen();
     };
-    if (!remote_bindings.choose(ip, frozen, winner)) return;
+    const auto resolve = [&](const RemotePath& path) {
+      return segments.resolve(path.esi, path.vtep);
+    };
+    if (!remote_bindings.choose(ip, frozen, resolve, winner)) return;
     if (winner)
       out.push_back(RemoteBindingChanged{ip, winner->mac, winner->flags, winner->vtep});
     else
@@ -285,15 +345,19 @@ struct MacVrf::Impl {
 
   void remote(const MacIp& route, const bgp::AttributesPtr& attributes, net::TimePoint now,
               Actions& out) {
-    if (!is_usable_key(route)) return;
+    if (!is_usable_key(settings, route)) return;
+    const RouteKey key{route.ip, route.rd, route.ethernet_tag};
     const auto path = import_path(settings, route, attributes);
     const auto known = macs.find(route.mac);
     if (!path && known == macs.end()) return;
     Record& record = known != macs.end() ? known->second : macs[route.mac];
-    const auto old = record.remote.find({route.ip, route.rd});
-    if (old == record.remote.end() ? !path : path && *path == old->second) return;  // no news
-    record.set_remote(route.ip, route.rd, path);
-    if (const auto ip = bindable_ip(route)) remote_bindings.set(*ip, route.rd, route.mac, path);
+    const auto old = record.remote.find(key);
+    const bool known_route = old != record.remote.end();
+    if (known_route ? path && *path == old->second.path : !path) return;  // no news
+    if (known_route) segments.detach(old->second.path.esi, route.mac);
+    if (path) segments.attach(path->esi, route.mac);
+    record.set_remote(key, path, path ? segments.resolve(path->esi, path->vtep) : std::nullopt);
+    if (const auto ip = bindable_ip(route)) remote_bindings.set(*ip, route, path);
     settle(route.mac, record, Cause::RemoteRoute, now, out);
     if (const auto ip = bindable_ip(route)) choose_binding(*ip, out);
     forget_if_idle(route.mac);
@@ -301,8 +365,8 @@ struct MacVrf::Impl {
 
   void remote(const InclusiveMulticast& route, const bgp::AttributesPtr& attributes, net::TimePoint,
               Actions& out) {
-    if (route.ethernet_tag != 0) return;
-    const auto key = std::pair(route.rd, route.originator);
+    if (!is_our_tag(settings, route.ethernet_tag)) return;
+    const auto key = std::tuple(route.rd, route.ethernet_tag, route.originator);
     const auto found = flood_routes.find(key);
     std::optional<FloodEndpoint> before;
     if (found != flood_routes.end()) before = found->second;
@@ -326,9 +390,29 @@ struct MacVrf::Impl {
     }
   }
 
+  // RFC 7432 section 8.2: of all MACs of a segment at once.
+  void remote(const EthernetAutoDiscovery& route, const bgp::AttributesPtr& attributes,
+              net::TimePoint now, Actions& out) {
+    if (!segments.set(route, import_segment(settings, route, attributes))) return;
+    for (const auto& mac : segments.macs(route.esi)) {
+      Record& record = macs.at(mac);
+      bool news = false;
+      std::set<net::IpAddress> ips;
+      for (auto& [key, held] : record.remote) {
+        if (held.path.esi != route.esi) continue;
+        if (!record.redirect(held, segments.resolve(route.esi, held.path.vtep))) continue;
+        news = true;
+        if (key.ip) ips.insert(*key.ip);
+      }
+      if (!news) continue;
+      settle(mac, record, Cause::RemoteRoute, now, out);
+      for (const auto& ip : ips) choose_binding(ip, out);
+    }
+  }
+
   template <class Other>
   void remote(const Other&, const bgp::AttributesPtr&, net::TimePoint, Actions&) {
-    // Ethernet A-D and ES routes: no multihoming; IP prefixes and multicast state: not layer 2.
+    // ES routes: we have no segments; IP prefixes and multicast state: not layer 2.
   }
 
   // What a local claim would be, or nothing when it must not be made.
@@ -349,13 +433,17 @@ struct MacVrf::Impl {
       return moved;
     }
     const Claim* best = record.best();
-    if (best == nullptr) return Local{port, false, 0, false};
+    const RemotePath* waiting = record.waiting();  // must not beat us when its segment comes
+    if (best == nullptr && waiting == nullptr) return Local{port, false, 0, false};
+    if (best == nullptr) return Local{port, false, waiting->sequence + 1, true};
     if (best->sticky) {
       report_stray(mac, record.place, here, now, out);
       return std::nullopt;
     }
     if (is_one_move_too_many(mac, record, here, now, out)) return std::nullopt;
-    return Local{port, false, best->sequence + 1, true};  // wraps
+    const bool waiting_is_later = waiting != nullptr && later(waiting->sequence, best->sequence);
+    const uint32_t sequence = waiting_is_later ? waiting->sequence : best->sequence;
+    return Local{port, false, sequence + 1, true};  // wraps
   }
 
   void local_mac(net::MacAddress mac, net::IfIndex port, bool sticky, net::TimePoint now,
@@ -447,13 +535,20 @@ struct MacVrf::Impl {
       v.sequence = record.local->sequence;
     else if (const Claim* best = record.best())
       v.sequence = best->sequence;
+    v.esi = record.segment();
+    if (record.unresolved()) {
+      const RemotePath* waiting = record.waiting();
+      v.unresolved = true;
+      v.esi = waiting->esi;
+      v.sequence = waiting->sequence;
+    }
     v.duplicate = record.frozen();
     v.advertised = record.sent.contains(std::nullopt);
     v.moves = static_cast<uint32_t>(record.moves.size());
     std::set<net::IpAddress> ips;
     if (record.local) ips = record.local_ips;
     for (const auto& [key, path] : record.remote)
-      if (key.first) ips.insert(*key.first);
+      if (key.ip) ips.insert(*key.ip);
     v.ips.assign(ips.begin(), ips.end());
     return v;
   }
@@ -540,8 +635,26 @@ std::vector<net::IpAddress> MacVrf::flood_list() const {
 
 void MacVrf::for_each_mac(const std::function<void(const MacView&)>& visit) const {
   for (const auto& [mac, record] : impl_->macs)
-    if (record.frozen() || !std::holds_alternative<std::monostate>(record.place))
-      visit(impl_->view(mac, record));
+    if (record.shown()) visit(impl_->view(mac, record));
+}
+
+std::vector<MacView> MacVrf::macs_after(const std::optional<net::MacAddress>& last,
+                                        std::size_t count) const {
+  std::vector<MacView> out;
+  auto at = last ? impl_->macs.upper_bound(*last) : impl_->macs.begin();
+  for (; at != impl_->macs.end() && out.size() < count; ++at)
+    if (at->second.shown()) out.push_back(impl_->view(at->first, at->second));
+  return out;
+}
+
+MacCounts MacVrf::counts() const {
+  MacCounts out;
+  for (const auto& [mac, record] : impl_->macs) {
+    if (std::holds_alternative<AtPort>(record.place)) ++out.local;
+    if (std::holds_alternative<AtVtep>(record.place)) ++out.remote;
+    if (record.unresolved()) ++out.unresolved;
+  }
+  return out;
 }
 
 }  // namespace evpn

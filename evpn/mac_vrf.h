@@ -81,7 +81,13 @@ struct MacView {
   bool duplicate = false;           // frozen
   bool advertised = false;          // our type 2 is out
   uint32_t moves = 0;               // to or from our ports, in the detection window
+  net::Esi esi;                     // its Ethernet segment at other PEs; 0: none
+  bool unresolved = false;          // nowhere, as the A-D routes of that segment are missing
   std::vector<net::IpAddress> ips;  // of MAC/IP routes, local and remote
+};
+
+struct MacCounts {
+  uint64_t local = 0, remote = 0, unresolved = 0;
 };
 
 class MacVrf {
@@ -128,6 +134,10 @@ class MacVrf {
   [[nodiscard]] MacPlace place_of(net::MacAddress mac) const;
   [[nodiscard]] std::vector<net::IpAddress> flood_list() const;
   void for_each_mac(const std::function<void(const MacView&)>& visit) const;
+  // The same in pieces: those behind `last`, by address, at most `count`.
+  [[nodiscard]] std::vector<MacView> macs_after(const std::optional<net::MacAddress>& last,
+                                                std::size_t count) const;
+  [[nodiscard]] MacCounts counts() const;
 
  private:
   struct Impl;

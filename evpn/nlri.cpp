@@ -93,23 +93,41 @@ void encode_body(const EthernetAutoDiscovery& route, net::ByteWriter& out) {
 }
 
 // RFC 7432 sections 7.2 and 9.2.1. The lengths of MAC and IP address are in bits.
-std::expected<Route, NlriError> decode_mac_ip(Body body) {
-  if (body.remaining() < kRdSize + kEsiSize + 4 + 1 + kMacSize + 1) return invalid(body.end());
+constexpr std::size_t kMacLengthAt = kRdSize + kEsiSize + 4,
+                      kIpLengthAt = kMacLengthAt + 1 + kMacSize;
+struct MacIpLayout {
+  std::size_t ip_size = 0;
+  bool two_labels = false;
+};
+
+// Most NLRI by far are of this type, and most need no more of it than this. The error is the offset
+// of what is wrong.
+std::expected<MacIpLayout, std::size_t> check_mac_ip(std::span<const uint8_t> body) {
+  if (body.size() < kIpLengthAt + 1) return std::unexpected(kHeader + body.size());
+  if (body[kMacLengthAt] != 48) return std::unexpected(kHeader + kMacLengthAt);
+  const auto ip = address_size(body[kIpLengthAt]);
+  const std::size_t rest = body.size() - (kIpLengthAt + 1);
+  if (!ip || *ip > rest) return std::unexpected(kHeader + kIpLengthAt);
+  const std::size_t labels = rest - *ip;
+  const std::size_t want = labels > kLabelSize ? 2 * kLabelSize : kLabelSize;
+  if (labels < want) return std::unexpected(kHeader + body.size());
+  if (labels > want) return std::unexpected(kHeader + kIpLengthAt + 1 + *ip + want);
+  return MacIpLayout{*ip, want > kLabelSize};
+}
+
+std::expected<Route, NlriError> decode_mac_ip(std::span<const uint8_t> octets) {
+  const auto layout = check_mac_ip(octets);
+  if (!layout) return invalid(layout.error());
+  Body body(octets);
   MacIp route;
   route.rd = body.rd();
   route.esi = body.esi();
   route.ethernet_tag = body.in().u32();
-  const std::size_t mac_length_at = body.at();
-  if (body.in().u8() != 48) return invalid(mac_length_at);
+  (void)body.in().u8();
   route.mac = body.mac();
-  const auto ip = body.address();
-  if (!ip) return invalid(ip.error());
-  route.ip = *ip;
-  const bool two_labels = body.remaining() > kLabelSize;
-  if (const auto wrong = check_tail(body, two_labels ? 2 * kLabelSize : kLabelSize))
-    return invalid(*wrong);
+  route.ip = *body.address();
   route.label1 = body.in().u24();
-  if (two_labels) route.label2 = body.in().u24();
+  if (layout->two_labels) route.label2 = body.in().u24();
   return route;
 }
 
@@ -187,8 +205,9 @@ std::expected<Route, NlriError> decode_ip_prefix(Body body) {
   route.prefix.address = *net::IpAddress::from_bytes(body.in().bytes(size));
   const std::size_t gateway_at = body.at();
   route.gateway = *net::IpAddress::from_bytes(body.in().bytes(size));
-  // "They MUST NOT both be non-zero": such a route has no meaning.
-  if (!route.esi.is_zero() && !route.gateway.is_unspecified()) return invalid(gateway_at);
+  // RFC 9136 section 3.1: not both, or it is treated as withdrawn.
+  if (!route.esi.is_zero() && !route.gateway.is_unspecified())
+    return std::unexpected(NlriError{bgp::NlriStatus::Meaningless, gateway_at});
   route.label = body.in().u24();
   return route;
 }
@@ -235,7 +254,7 @@ void encode_body(const OpaqueRoute& route, net::ByteWriter& out) { out.bytes(rou
 std::expected<Route, NlriError> decode_body(uint8_t type, std::span<const uint8_t> body) {
   switch (type) {
     case 1: return decode_ethernet_auto_discovery(Body(body));
-    case 2: return decode_mac_ip(Body(body));
+    case 2: return decode_mac_ip(body);
     case 3: return decode_inclusive_multicast(Body(body));
     case 4: return decode_ethernet_segment(Body(body));
     case 5: return decode_ip_prefix(Body(body));
@@ -251,17 +270,6 @@ uint8_t type_of(const Route& route) {
 }
 
 // --- route keys, RFC 7432 section 7: what makes two NLRI the same route
-// Most NLRI by far are MAC/IP routes: the checks of decode_mac_ip() without its values. Returns the
-// size of the key behind ESI and before the labels, or nothing.
-std::optional<std::size_t> check_mac_ip(std::span<const uint8_t> body) {
-  constexpr std::size_t kMacLengthAt = kRdSize + kEsiSize + 4, kIpAt = kMacLengthAt + 1 + kMacSize;
-  if (body.size() < kIpAt + 1 || body[kMacLengthAt] != 48) return std::nullopt;
-  const auto ip = address_size(body[kIpAt]);
-  const std::size_t rest = body.size() - (kIpAt + 1);
-  if (!ip || (rest != *ip + kLabelSize && rest != *ip + 2 * kLabelSize)) return std::nullopt;
-  return kIpAt + 1 + *ip - kRdSize - kEsiSize;
-}
-
 class KeyFiller {
  public:
   explicit KeyFiller(bgp::NlriItem& item) : item_(item) {
@@ -310,17 +318,20 @@ bgp::NlriStatus next(net::ByteReader& in, bgp::NlriItem& out) {
   out.bytes = in.bytes(kHeader + all[1]);
   const auto body = out.bytes.subspan(kHeader);
   if (out.type == 2) {  // neither ESI nor labels
-    const auto size = check_mac_ip(body);
-    if (!size) return bgp::NlriStatus::Invalid;
-    KeyFiller(out).add(body.first(kRdSize)).add(body.subspan(kRdSize + kEsiSize, *size));
+    const auto layout = check_mac_ip(body);
+    if (!layout) return bgp::NlriStatus::Invalid;
+    constexpr std::size_t kSkipped = kRdSize + kEsiSize;
+    const std::size_t end = kIpLengthAt + 1 + layout->ip_size;
+    KeyFiller(out).add(body.first(kRdSize)).add(body.subspan(kSkipped, end - kSkipped));
   } else if (out.type >= 6 && out.type <= 11) {
     const auto size = opaque_key_size(out.type, body);
     if (!size) return bgp::NlriStatus::Invalid;
     KeyFiller(out).add(body.first(*size));
   } else {
     const auto route = decode_body(out.type, body);
-    if (!route) return route.error().status;
-    fill_key(body, out);
+    const auto status = route ? bgp::NlriStatus::Ok : route.error().status;
+    if (route || status == bgp::NlriStatus::Meaningless) fill_key(body, out);
+    return status;
   }
   return bgp::NlriStatus::Ok;
 }

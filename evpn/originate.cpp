@@ -17,13 +17,16 @@ Originator::Originator(const Settings& settings)
 MacIp Originator::mac_ip(net::MacAddress mac, const std::optional<net::IpAddress>& ip) const {
   MacIp route;
   route.rd = rd_;
+  route.ethernet_tag = settings_.ethernet_tag.value_or(0);
   route.mac = mac;
   route.ip = ip;
   route.label1 = settings_.vni.value;
   return route;
 }
 
-InclusiveMulticast Originator::multicast() const { return {rd_, 0, settings_.vtep}; }
+InclusiveMulticast Originator::multicast() const {
+  return {rd_, settings_.ethernet_tag.value_or(0), settings_.vtep};
+}
 
 bgp::Attributes Originator::base() const {
   bgp::Attributes attributes;

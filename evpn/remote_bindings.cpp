@@ -4,9 +4,9 @@
 
 namespace evpn {
 
-void RemoteBindings::set(net::IpAddress ip, const net::RouteDistinguisher& rd, net::MacAddress mac,
+void RemoteBindings::set(net::IpAddress ip, const MacIp& route,
                          const std::optional<RemotePath>& path) {
-  const Key key{rd, mac};
+  const Key key{route.rd, route.ethernet_tag, route.mac};
   if (!path) {
     if (const auto entry = entries_.find(ip); entry != entries_.end())
       entry->second.candidates.erase(key);
@@ -21,41 +21,46 @@ void RemoteBindings::set(net::IpAddress ip, const net::RouteDistinguisher& rd, n
 // 3. The latest arrival.
 template <class Eligible>
 std::optional<RemoteBindings::Binding> RemoteBindings::best(const Entry& entry,
+                                                            const Resolve& resolve,
                                                             const Eligible& eligible) {
+  const auto usable = [&](net::MacAddress mac, const RemotePath& path) {
+    const auto vtep = resolve(path);
+    return vtep && eligible(mac, *vtep);
+  };
   std::optional<net::MacAddress> immutable;
   uint64_t latest = 0;
   for (const auto& [key, candidate] : entry.candidates) {
     if (!candidate.path.flags.immutable || candidate.arrival < latest) continue;
-    if (!eligible(key.second, candidate.path)) continue;
-    immutable = key.second;
+    if (!usable(key.mac, candidate.path)) continue;
+    immutable = key.mac;
     latest = candidate.arrival;
   }
   const Candidate* chosen = nullptr;
   net::MacAddress mac;
   for (const auto& [key, candidate] : entry.candidates) {
-    if (!eligible(key.second, candidate.path)) continue;
-    if (immutable && (!candidate.path.flags.immutable || key.second != *immutable)) continue;
+    if (!usable(key.mac, candidate.path)) continue;
+    if (immutable && (!candidate.path.flags.immutable || key.mac != *immutable)) continue;
     const bool better =
         chosen == nullptr || later(candidate.path.sequence, chosen->path.sequence) ||
         (candidate.path.sequence == chosen->path.sequence && candidate.arrival > chosen->arrival);
     if (!better) continue;
     chosen = &candidate;
-    mac = key.second;
+    mac = key.mac;
   }
   if (chosen == nullptr) return std::nullopt;
-  return Binding{mac, chosen->path.vtep, chosen->path.flags};
+  return Binding{mac, *resolve(chosen->path), chosen->path.flags};
 }
 
-bool RemoteBindings::choose(net::IpAddress ip, const Frozen& frozen,
+bool RemoteBindings::choose(net::IpAddress ip, const Frozen& frozen, const Resolve& resolve,
                             std::optional<Binding>& winner) {
   const auto found = entries_.find(ip);
   if (found == entries_.end()) return false;
   Entry& entry = found->second;
-  winner = best(entry, [&](net::MacAddress mac, const RemotePath& path) {
-    return !frozen(mac) ||
-           (entry.winner && entry.winner->mac == mac && entry.winner->vtep == path.vtep);
+  winner = best(entry, resolve, [&](net::MacAddress mac, const net::IpAddress& vtep) {
+    return !frozen(mac) || (entry.winner && entry.winner->mac == mac && entry.winner->vtep == vtep);
   });
-  if (!winner) winner = best(entry, [](net::MacAddress, const RemotePath&) { return true; });
+  if (!winner)
+    winner = best(entry, resolve, [](net::MacAddress, const net::IpAddress&) { return true; });
   const bool changed = winner != entry.winner;
   entry.winner = winner;
   if (entry.candidates.empty()) entries_.erase(found);

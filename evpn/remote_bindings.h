@@ -23,14 +23,15 @@ class RemoteBindings {
     bool operator==(const Binding&) const = default;
   };
   using Frozen = std::function<bool(net::MacAddress)>;
+  // The PE to which a path's frames go; nothing: it is not to be used (yet).
+  using Resolve = std::function<std::optional<net::IpAddress>(const RemotePath&)>;
 
-  // The route of (rd, mac) for this address came, changed or went (no path). The same again (route
+  // The route for this address came, changed or went (no path). The same again (route
   // refresh) must not be handed in: it would be the latest.
-  void set(net::IpAddress ip, const net::RouteDistinguisher& rd, net::MacAddress mac,
-           const std::optional<RemotePath>& path);
+  void set(net::IpAddress ip, const MacIp& route, const std::optional<RemotePath>& path);
   // Chooses again. True when the winner is not the one of the last call; `winner` then says which.
   // Routes of a frozen MAC change nothing, as long as another one or what they said before stands.
-  [[nodiscard]] bool choose(net::IpAddress ip, const Frozen& frozen,
+  [[nodiscard]] bool choose(net::IpAddress ip, const Frozen& frozen, const Resolve& resolve,
                             std::optional<Binding>& winner);
 
  private:
@@ -38,13 +39,19 @@ class RemoteBindings {
     RemotePath path;
     uint64_t arrival = 0;
   };
-  using Key = std::pair<net::RouteDistinguisher, net::MacAddress>;
+  struct Key {
+    net::RouteDistinguisher rd;
+    uint32_t ethernet_tag = 0;
+    net::MacAddress mac;
+    auto operator<=>(const Key&) const = default;
+  };
   struct Entry {
     std::map<Key, Candidate> candidates;
     std::optional<Binding> winner;
   };
   template <class Eligible>
-  static std::optional<Binding> best(const Entry& entry, const Eligible& eligible);
+  static std::optional<Binding> best(const Entry& entry, const Resolve& resolve,
+                                     const Eligible& eligible);
 
   std::map<net::IpAddress, Entry> entries_;
   uint64_t arrivals_ = 0;

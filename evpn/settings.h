@@ -31,6 +31,9 @@ struct Settings {
   // Empty: automatic. We then send AS:VNI, as FRRouting does, and import *:VNI as well as the form
   // of RFC 8365 section 5.1.2.1 (AS:0x10000000|VNI).
   std::vector<RouteTarget> import_targets, export_targets;
+  // Of the routes of this domain: 0 for VLAN-based service (RFC 7432 section 6.1), another one
+  // where a VLAN-aware bundle maps it to the domain (section 6.3). Absent: any is taken, 0 is sent.
+  std::optional<uint32_t> ethernet_tag{0};
   // Duplicate MAC detection, RFC 7432 section 15.1. No moves: off. No hold: until the operator
   // clears it.
   uint32_t duplicate_moves = 5;

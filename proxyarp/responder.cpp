@@ -383,30 +383,46 @@ const std::array<uint64_t, static_cast<std::size_t>(Verdict::Count)>& Responder:
   return impl_->counters;
 }
 
-void Responder::for_each_binding(const std::function<void(const BindingView&)>& visit) const {
-  for (const auto& [ip, binding] : impl_->table.all()) {
-    BindingView view;
-    view.ip = ip;
-    if (const auto& fixed = binding.fixed) {
-      view.allowed = fixed->allowed;
-      view.member_as = fixed->member_as;
-      view.member_name = fixed->member_name;
-    }
-    if (binding.learned) view.age = impl_->latest - binding.learned->seen;
-    view.kind = binding.fixed     ? BindingKind::Static
-                : binding.learned ? BindingKind::Learned
-                                  : BindingKind::Evpn;
-    if (const auto& in_use = binding.in_use) {
-      view.mac = in_use->mac;
-      view.kind = in_use->kind;
-      view.where = in_use->where;
-      view.port = in_use->port;
-      view.answered = in_use->answerable;
-      view.flags = in_use->flags;
-      view.immutable = in_use->immutable;
-    }
-    visit(view);
+namespace {
+
+BindingView view_of(const net::IpAddress& ip, const Binding& binding, net::TimePoint latest) {
+  BindingView view;
+  view.ip = ip;
+  if (const auto& fixed = binding.fixed) {
+    view.allowed = fixed->allowed;
+    view.member_as = fixed->member_as;
+    view.member_name = fixed->member_name;
   }
+  if (binding.learned) view.age = latest - binding.learned->seen;
+  view.kind = binding.fixed     ? BindingKind::Static
+              : binding.learned ? BindingKind::Learned
+                                : BindingKind::Evpn;
+  if (const auto& in_use = binding.in_use) {
+    view.mac = in_use->mac;
+    view.kind = in_use->kind;
+    view.where = in_use->where;
+    view.port = in_use->port;
+    view.answered = in_use->answerable;
+    view.flags = in_use->flags;
+    view.immutable = in_use->immutable;
+  }
+  return view;
+}
+
+}  // namespace
+
+void Responder::for_each_binding(const std::function<void(const BindingView&)>& visit) const {
+  for (const auto& [ip, binding] : impl_->table.all()) visit(view_of(ip, binding, impl_->latest));
+}
+
+std::vector<BindingView> Responder::bindings_after(const std::optional<net::IpAddress>& last,
+                                                   std::size_t count) const {
+  std::vector<BindingView> out;
+  const auto& all = impl_->table.all();
+  for (auto at = last ? all.upper_bound(*last) : all.begin(); at != all.end() && out.size() < count;
+       ++at)
+    out.push_back(view_of(at->first, at->second, impl_->latest));
+  return out;
 }
 
 std::vector<SetFastEntry> Responder::fast_entries() const {

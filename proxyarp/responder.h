@@ -169,6 +169,9 @@ class Responder {
   [[nodiscard]] const std::array<uint64_t, static_cast<std::size_t>(Verdict::Count)>& counters()
       const;
   void for_each_binding(const std::function<void(const BindingView&)>& visit) const;
+  // The same in pieces: those behind `last`, by address, at most `count`.
+  [[nodiscard]] std::vector<BindingView> bindings_after(const std::optional<net::IpAddress>& last,
+                                                        std::size_t count) const;
   // All entries that the eBPF map must hold, for a restart that adopts the old map.
   [[nodiscard]] std::vector<SetFastEntry> fast_entries() const;
 

@@ -235,6 +235,7 @@ void Neighbor::perform_up(Slot slot) {
   traits.four_octet_as = open.capabilities.four_octet_as.has_value();
   traits.max_message = open.capabilities.extended_message ? kMaxExtendedMessage : kMaxMessage;
   traits.strip_extended_communities = settings_.strip_extended_communities;
+  traits.long_lived_partial = settings_.long_lived_partial;
   NeighborPolicies policies = core_.policies_of(settings_);
   traits.accept = std::move(policies.accept);
   traits.send = std::move(policies.send);

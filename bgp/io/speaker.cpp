@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <map>
@@ -16,9 +15,10 @@
 #include <utility>
 
 #include "bgp/io/accept_limits.h"
+#include "bgp/io/listeners.h"
 #include "bgp/io/neighbor.h"
+#include "bgp/io/neighbor_settings.h"
 #include "bgp/io/protection.h"
-#include "bgp/io/tcp_ao.h"
 
 namespace bgp::io {
 namespace {
@@ -26,7 +26,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kStopLimit = 1s;
-constexpr auto kAcceptPause = 100ms;  // when there are no file descriptors left
 constexpr auto kRejectLogInterval = 1s;
 constexpr std::size_t kMaxUnestablished = 1024;  // accepted connections without a session, of all
 // UPDATEs, if no flush came earlier: what they changed is to be sent while the caches have it.
@@ -50,74 +49,9 @@ std::shared_ptr<spdlog::logger> logger() {
   return spdlog::default_logger()->clone("bgp");
 }
 
-std::string where(const ListenSettings& listen) {
-  return "listen on " + to_string(NeighborKey{listen.address, listen.interface}) + " port " +
-         std::to_string(listen.port);
-}
-
-// Settings that can't be right; the others are config/'s to refuse.
-std::optional<StartError> check(const Settings& settings) {
-  if (auto wrong = check_protections(settings)) return StartError{std::move(*wrong)};
-  std::vector<NeighborKey> keys;
-  for (const NeighborSettings& neighbor : settings.neighbors) keys.push_back(key_of(neighbor));
-  std::ranges::sort(keys);
-  if (const auto twice = std::ranges::adjacent_find(keys); twice != keys.end())
-    return StartError{"neighbor " + to_string(*twice) + " twice"};
-  return std::nullopt;
-}
-
-bool reflects(const Settings& settings) {
-  const auto is_client = [](const NeighborSettings& neighbor) {
-    return neighbor.enabled && neighbor.role != NeighborRole::Peer;
-  };
-  return std::ranges::any_of(settings.neighbors, is_client) ||
-         std::ranges::any_of(settings.dynamic_neighbors, is_client, &DynamicNeighbors::like);
-}
-
-// The longest prefix with the address.
-const DynamicNeighbors* find_dynamic(const Settings& settings, const NeighborKey& key) {
-  const DynamicNeighbors* best = nullptr;
-  for (const DynamicNeighbors& group : settings.dynamic_neighbors) {
-    if (!peers_of(group).contains(key.address)) continue;
-    if (!group.like.interface.empty() && group.like.interface != key.interface) continue;
-    if (best == nullptr || group.prefix_length > best->prefix_length) best = &group;
-  }
-  return best;
-}
-
-NeighborSettings settings_for(const DynamicNeighbors& group, const NeighborKey& key) {
-  NeighborSettings settings = group.like;
-  settings.address = key.address;
-  settings.interface = key.interface;
-  settings.passive = true;
-  return settings;
-}
-
-// True when the change can be taken over while the session stays up.
-bool same_session(const NeighborSettings& a, const NeighborSettings& b) {
-  NeighborSettings like_b = a;
-  like_b.description = b.description;
-  like_b.group = b.group;
-  like_b.max_prefixes = b.max_prefixes;
-  like_b.max_prefixes_warning = b.max_prefixes_warning;
-  like_b.max_prefixes_warn_only = b.max_prefixes_warn_only;
-  like_b.max_prefixes_idle = b.max_prefixes_idle;
-  like_b.shutdown_message = b.shutdown_message;
-  like_b.accept_policy = b.accept_policy;
-  like_b.send_policy = b.send_policy;
-  like_b.binding_guard = b.binding_guard;
-  return like_b == b;
-}
-
 }  // namespace
 
 struct Speaker::Impl : std::enable_shared_from_this<Speaker::Impl> {
-  struct Listener {
-    ListenSettings settings;
-    tcp::acceptor acceptor;
-    boost::asio::steady_timer pause;
-  };
-
   Impl(boost::asio::io_context& io, const Family& family, const Settings& settings)
       : core{io,
              family,
@@ -130,6 +64,7 @@ struct Speaker::Impl : std::enable_shared_from_this<Speaker::Impl> {
              {},
              {},
              {}},
+        listeners(io, core.log),
         convergence(io),
         deferral(io),
         stop_limit(io),
@@ -145,13 +80,6 @@ struct Speaker::Impl : std::enable_shared_from_this<Speaker::Impl> {
   }
 
   std::expected<void, StartError> start();
-  std::optional<StartError> listen(const ListenSettings& settings);
-  std::optional<StartError> set_password(const net::IpPrefix& peers, const std::string& key);
-  std::optional<StartError> protect(const Protections& wanted);
-  void set_ao_keys(const net::IpPrefix& peers, const std::vector<TcpAoKey>& old,
-                   const std::vector<TcpAoKey>& wanted);
-  void unprotect();
-  void accept(const std::shared_ptr<Listener>& listener);
   void accepted(tcp::socket socket);
   bool may_accept(const NeighborKey& key, const DynamicNeighbors* group);
   Neighbor* accept_dynamic(const NeighborKey& key, const DynamicNeighbors& group);
@@ -173,13 +101,10 @@ struct Speaker::Impl : std::enable_shared_from_this<Speaker::Impl> {
   void converge();
   void defer_selection();
   void advertise();
-  void shut();
 
   Core core;
-  std::vector<std::shared_ptr<Listener>> listeners;
+  Listeners listeners;
   std::map<NeighborKey, std::shared_ptr<Neighbor>> neighbors;
-  Protections protections;                           // what the listeners have
-  std::map<net::IpPrefix, std::string> unprotected;  // and why they have not what they should
   AcceptLimits limits;
   ImportTargets import_targets;
   std::map<PeerId, Neighbor*> by_peer;
@@ -206,11 +131,11 @@ struct Speaker::Impl : std::enable_shared_from_this<Speaker::Impl> {
 std::expected<void, StartError> Speaker::Impl::start() {
   auto failure = check(core.settings);
   for (const ListenSettings& settings : core.settings.listen)
-    if (!failure) failure = listen(settings);
-  if (!failure) failure = protect(protections_of(core.settings));
+    if (!failure) failure = listeners.open(settings);
+  if (!failure) failure = listeners.protect(protections_of(core.settings));
   if (failure) {
-    shut();
-    return std::unexpected(std::move(*failure));
+    listeners.close();
+    return std::unexpected(StartError{std::move(*failure)});
   }
   started = true;
   std::chrono::seconds longest{0};
@@ -221,7 +146,9 @@ std::expected<void, StartError> Speaker::Impl::start() {
       longest = std::max(longest, settings.restart_time);
   }
   if (longest > 0s && reflects(core.settings)) defer_selection();
-  for (const auto& listener : listeners) accept(listener);
+  listeners.accept([weak = weak_from_this()](tcp::socket socket) {
+    if (const auto self = weak.lock()) self->accepted(std::move(socket));
+  });
   for (const auto& [address, neighbor] : neighbors)
     if (neighbor->settings().enabled) neighbor->start();
   convergence.expires_after(longest);
@@ -232,122 +159,16 @@ std::expected<void, StartError> Speaker::Impl::start() {
   return {};
 }
 
-std::optional<StartError> Speaker::Impl::listen(const ListenSettings& settings) {
-  const uint32_t scope = interface_index(settings.interface);
-  if (scope == 0 && !settings.interface.empty())
-    return StartError{where(settings) + ": no such interface"};
-  const tcp::endpoint endpoint = to_endpoint(settings.address, settings.port, scope);
-  const auto listener = std::make_shared<Listener>(settings, tcp::acceptor(core.io),
-                                                   boost::asio::steady_timer(core.io));
-  tcp::acceptor& acceptor = listener->acceptor;
-  error_code error;
-  acceptor.open(endpoint.protocol(), error);
-  if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
-  if (!error && settings.address.is_v6())
-    acceptor.set_option(boost::asio::ip::v6_only(true), error);
-  if (!error) error = set_listener_hops(acceptor.native_handle(), settings.address.family());
-  if (!error) acceptor.bind(endpoint, error);
-  if (!error) acceptor.listen(tcp::acceptor::max_listen_connections, error);
-  if (error) return StartError{where(settings) + ": " + error.message()};
-  listener->settings.port = acceptor.local_endpoint(error).port();
-  listeners.push_back(listener);
-  return std::nullopt;
-}
-
-std::optional<StartError> Speaker::Impl::set_password(const net::IpPrefix& peers,
-                                                      const std::string& key) {
-  for (const auto& listener : listeners) {
-    if (listener->settings.address.family() != peers.address.family()) continue;
-    if (const auto error = set_md5(listener->acceptor.native_handle(), peers, key)) {
-      const bool one = peers.length == peers.address.bits();
-      return StartError{"TCP-MD5 for " +
-                        (one ? net::to_string(peers.address) : net::to_string(peers)) + ": " +
-                        error.message()};
-    }
-  }
-  return std::nullopt;
-}
-
-// TCP-AO is in few kernels. Without it the neighbor stays away, and the others are well.
-void Speaker::Impl::set_ao_keys(const net::IpPrefix& peers, const std::vector<TcpAoKey>& old,
-                                const std::vector<TcpAoKey>& wanted) {
-  unprotected.erase(peers);
-  for (const auto& listener : listeners) {
-    if (listener->settings.address.family() != peers.address.family()) continue;
-    const auto socket = listener->acceptor.native_handle();
-    if (!old.empty()) remove_ao_keys(socket, peers, old);
-    if (wanted.empty()) continue;
-    if (const auto error = add_ao_keys(socket, peers, wanted, AoSocket::Listener)) {
-      unprotected[peers] = ao_failure(error);
-      core.log->error("{}: {}", net::to_string(peers), unprotected[peers]);
-      return;
-    }
-  }
-}
-
-// Sets what is new or different. Passwords can fail as well: those that were set are put back.
-std::optional<StartError> Speaker::Impl::protect(const Protections& wanted) {
-  const auto before = [&](const net::IpPrefix& peers) {
-    const auto found = protections.find(peers);
-    return found == protections.end() ? Protection{} : found->second;
-  };
-  std::vector<net::IpPrefix> changed;
-  for (const auto& [peers, protection] : wanted) {
-    if (before(peers).password == protection.password) continue;
-    changed.push_back(peers);
-    auto failure = set_password(peers, protection.password);
-    if (!failure) continue;
-    for (const net::IpPrefix& undo : changed) (void)set_password(undo, before(undo).password);
-    return failure;
-  }
-  for (const auto& [peers, protection] : wanted) {
-    if (before(peers).ao_keys != protection.ao_keys)
-      set_ao_keys(peers, before(peers).ao_keys, protection.ao_keys);
-    protections[peers] = protection;
-  }
-  return std::nullopt;
-}
-
-// Takes away what the settings no longer have, when the sessions that had it are over.
-void Speaker::Impl::unprotect() {
-  const Protections wanted = protections_of(core.settings);
-  std::erase_if(protections, [&](const auto& entry) {
-    if (wanted.contains(entry.first)) return false;
-    if (!entry.second.password.empty()) (void)set_password(entry.first, "");
-    set_ao_keys(entry.first, entry.second.ao_keys, {});
-    return true;
-  });
-}
-
 Neighbor& Speaker::Impl::add(const NeighborSettings& settings, PeerId peer) {
   auto neighbor = std::make_shared<Neighbor>(core, peer, settings, random());
   Neighbor& added = *neighbor;
   by_peer[peer] = &added;
-  if (const auto found = unprotected.find(peers_of(settings)); found != unprotected.end())
-    added.set_unprotected(found->second);
+  if (const auto* why = listeners.why_unprotected(peers_of(settings))) added.set_unprotected(*why);
   neighbors[key_of(settings)] = std::move(neighbor);
   return added;
 }
 
 // --- Accepting ----------------------------------------------------------------------------------
-
-void Speaker::Impl::accept(const std::shared_ptr<Listener>& listener) {
-  listener->acceptor.async_accept(
-      [weak = weak_from_this(), listener](const error_code& error, tcp::socket socket) {
-        const auto self = weak.lock();
-        if (self == nullptr || !listener->acceptor.is_open()) return;
-        if (!error) {
-          self->accepted(std::move(socket));
-          return self->accept(listener);
-        }
-        listener->pause.expires_after(kAcceptPause);
-        listener->pause.async_wait([weak, listener](const error_code& cancelled) {
-          const auto again = weak.lock();
-          if (!cancelled && again != nullptr && listener->acceptor.is_open())
-            again->accept(listener);
-        });
-      });
-}
 
 void Speaker::Impl::accepted(tcp::socket socket) {
   error_code error;
@@ -393,8 +214,8 @@ bool Speaker::Impl::may_accept(const NeighborKey& key, const DynamicNeighbors* g
 
 Neighbor* Speaker::Impl::accept_dynamic(const NeighborKey& key, const DynamicNeighbors& group) {
   const NeighborSettings settings = settings_for(group, key);
-  if (const auto found = unprotected.find(peers_of(group)); found != unprotected.end()) {
-    reject(rejected.unprotected, to_string(key), found->second);
+  if (const auto* why = listeners.why_unprotected(peers_of(group))) {
+    reject(rejected.unprotected, to_string(key), *why);
     return nullptr;
   }
   if (!settings.enabled) {
@@ -541,21 +362,12 @@ void Speaker::Impl::converge() {
 
 // --- Stop and reconfigure -----------------------------------------------------------------------
 
-void Speaker::Impl::shut() {
-  for (const auto& listener : listeners) {
-    error_code error;
-    listener->acceptor.close(error);
-    listener->pause.cancel();
-  }
-  listeners.clear();
-}
-
 void Speaker::Impl::stop(bool graceful, const std::string& text, std::function<void()> done) {
   stopping = true;
   convergence.cancel();
   deferral.cancel();
   memory_watch.cancel();
-  shut();
+  listeners.close();
   for (const auto& [address, neighbor] : neighbors) {
     if (graceful)
       neighbor->stop(std::nullopt);
@@ -589,9 +401,10 @@ std::expected<void, StartError> Speaker::Impl::reconfigure(const Settings& wante
   if (wanted.router_id != have.router_id) return refuse("router id");
   if (wanted.cluster_id != have.cluster_id) return refuse("cluster id");
   if (wanted.listen != have.listen) return refuse("listen addresses");
-  if (auto failure = check(wanted)) return std::unexpected(std::move(*failure));
+  if (auto failure = check(wanted)) return std::unexpected(StartError{std::move(*failure)});
   // Keys first: they can fail.
-  if (auto failure = protect(protections_of(wanted))) return std::unexpected(std::move(*failure));
+  if (auto failure = listeners.protect(protections_of(wanted)))
+    return std::unexpected(StartError{std::move(*failure)});
   // Those that are gone.
   for (auto it = neighbors.begin(); it != neighbors.end();) {
     const bool kept = std::ranges::any_of(
@@ -629,7 +442,7 @@ std::expected<void, StartError> Speaker::Impl::reconfigure(const Settings& wante
     if (shut_down) neighbor.keep_shut_down();
     if (settings.enabled && !shut_down) neighbor.start();
   }
-  unprotect();
+  listeners.unprotect(protections_of(core.settings));
   check_convergence();
   schedule_flush();
   return {};
@@ -704,7 +517,7 @@ Speaker::Speaker(boost::asio::io_context& io, const Family& family, const Settin
     : impl_(std::make_shared<Impl>(io, family, settings)) {}
 
 Speaker::~Speaker() {
-  impl_->shut();
+  impl_->listeners.close();
   impl_->core.pool->all_closed = nullptr;
 }
 
@@ -791,11 +604,7 @@ std::expected<void, StartError> Speaker::reconfigure(const Settings& settings) {
   return impl_->reconfigure(settings);
 }
 
-std::vector<ListenSettings> Speaker::listening() const {
-  std::vector<ListenSettings> out;
-  for (const auto& listener : impl_->listeners) out.push_back(listener->settings);
-  return out;
-}
+std::vector<ListenSettings> Speaker::listening() const { return impl_->listeners.listening(); }
 
 const RejectedConnections& Speaker::rejected_connections() const { return impl_->rejected; }
 

@@ -9,14 +9,12 @@
 #include "bgp/attribute_store.h"
 #include "bgp/message.h"
 #include "evpn/nlri.h"
+#include "fuzz_support.h"
 
 using namespace bgp;
+using namespace bgp::fuzz;
 
 namespace {
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 template <class T, class Make>
 std::vector<T> list(net::ByteReader& in, Make make) {
@@ -91,19 +89,6 @@ Attributes make_attributes(net::ByteReader& in) {
                              (a.extended_communities.empty() ? 0 : 4) | (a.pmsi_tunnel ? 8 : 0) |
                              (a.large_communities.empty() ? 0 : 16));
   return a;
-}
-
-Attributes with_flat_path(Attributes attributes) {
-  std::vector<AsPathSegment> flat;
-  for (AsPathSegment& segment : attributes.as_path) {
-    const bool joins = !flat.empty() && flat.back().type == AsPathSegment::Sequence &&
-                       segment.type == AsPathSegment::Sequence;
-    if (!joins) flat.push_back({segment.type, {}});
-    auto& to = flat.back().as_numbers;
-    to.insert(to.end(), segment.as_numbers.begin(), segment.as_numbers.end());
-  }
-  attributes.as_path = std::move(flat);
-  return attributes;
 }
 
 void over_the_wire(const Attributes& attributes) {

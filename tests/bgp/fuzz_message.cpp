@@ -5,14 +5,12 @@
 
 #include "bgp/message.h"
 #include "fake_family.h"
+#include "fuzz_support.h"
 
 using namespace bgp;
+using namespace bgp::fuzz;
 
 namespace {
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 void fuzz_update(std::span<const uint8_t> body, const DecodeOptions& options) {
   const auto update = decode_update(body, test::fake_family(), options);

@@ -4,14 +4,12 @@
 #include <cstdlib>
 
 #include "bgp/message.h"
+#include "fuzz_support.h"
 
 using namespace bgp;
+using namespace bgp::fuzz;
 
 namespace {
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 // Capabilities that we don't know are remembered by code only, so they can't be encoded again.
 Open without_unknown(Open open) {

@@ -8,15 +8,13 @@
 
 #include "bgp/session.h"
 #include "evpn/nlri.h"
+#include "fuzz_support.h"
 
 using namespace bgp;
+using namespace bgp::fuzz;
 using namespace std::chrono_literals;
 
 namespace {
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 template <class... Ts>
 struct Overloaded : Ts... {

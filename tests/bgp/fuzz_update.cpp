@@ -7,31 +7,15 @@
 
 #include "bgp/message.h"
 #include "evpn/nlri.h"
+#include "fuzz_support.h"
 
 using namespace bgp;
+using namespace bgp::fuzz;
 
 namespace {
 
-void require(bool condition) {
-  if (!condition) std::abort();
-}
-
 bool within(std::span<const uint8_t> part, std::span<const uint8_t> whole) {
   return part.data() >= whole.data() && part.data() + part.size() <= whole.data() + whole.size();
-}
-
-// A path that was merged (RFC 6793 section 4.2.3) may be cut into segments of 255 differently.
-Attributes with_flat_path(Attributes attributes) {
-  std::vector<AsPathSegment> flat;
-  for (AsPathSegment& segment : attributes.as_path) {
-    const bool joins = !flat.empty() && flat.back().type == AsPathSegment::Sequence &&
-                       segment.type == AsPathSegment::Sequence;
-    if (!joins) flat.push_back({segment.type, {}});
-    auto& to = flat.back().as_numbers;
-    to.insert(to.end(), segment.as_numbers.begin(), segment.as_numbers.end());
-  }
-  attributes.as_path = std::move(flat);
-  return attributes;
 }
 
 std::vector<std::span<const uint8_t>> octets(const std::vector<NlriItem>& items) {

@@ -15,6 +15,7 @@
 #include "bgp/io/speaker.h"
 #include "bgp/message.h"
 #include "fake_family.h"
+#include "tests/run_until.h"
 
 namespace bgp::test {
 
@@ -32,13 +33,7 @@ class SpeakerTest : public testing::Test {
 
   // Runs the loop until the condition holds; false when it did not within 20 s.
   bool until(const std::function<bool()>& condition) {
-    const auto limit = std::chrono::steady_clock::now() + 20s;
-    while (!condition()) {
-      if (std::chrono::steady_clock::now() > limit) return false;
-      io.restart();
-      io.run_one_for(20ms);
-    }
-    return true;
+    return test_support::run_until(io, condition);
   }
   void run_for(std::chrono::milliseconds time) {
     io.restart();

@@ -19,6 +19,7 @@
 #include "bgp/io/speaker.h"
 #include "bgp/message.h"
 #include "fake_family.h"
+#include "tests/run_until.h"
 
 using namespace bgp;
 using namespace bgp::io;
@@ -200,13 +201,7 @@ class BmpClientTest : public testing::Test {
     from.withdraw(fake_item(nlri));
   }
   bool until(const std::function<bool()>& condition) {
-    const auto limit = std::chrono::steady_clock::now() + 20s;
-    while (!condition()) {
-      if (std::chrono::steady_clock::now() > limit) return false;
-      io.restart();
-      io.run_one_for(20ms);
-    }
-    return true;
+    return test_support::run_until(io, condition);
   }
   bool routes_are(std::size_t count) {
     return until([&] { return speaker->rib().route_count() == count; });

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "bgp/message.h"
+#include "bgp/rt_constrain.h"
 #include "golden_file.h"
 
 using namespace bgp;
@@ -19,6 +20,8 @@ struct UpdateValue {
   Attributes attributes;
   bool four_octet_as = true;
   enum Kind { Reach, Unreach, EndOfRib } kind = Reach;
+  AfiSafi family = kL2vpnEvpn;
+  Bytes nlri = hex("03 11 0001 0a000001 0064 00000000 20 0a000001");
 };
 using Value = std::variant<Open, Notification, Keepalive, RouteRefresh, UpdateValue>;
 
@@ -26,8 +29,6 @@ struct Golden {
   const char* name;
   Value value;
 };
-
-Bytes nlri() { return hex("03 11 0001 0a000001 0064 00000000 20 0a000001"); }
 
 // An IMET route: the family has no say in what is tested here.
 NlriStatus next_of_any(net::ByteReader& in, NlriItem& out) {
@@ -101,6 +102,14 @@ std::vector<Golden> opens() {
              o.capabilities.graceful_restart =
                  GracefulRestart{true, true, 120, {{kL2vpnEvpn, true}}};
            }),
+      open("open long-lived graceful restart",
+           [](Open& o) {
+             o.capabilities.long_lived = LongLivedRestart{{{kL2vpnEvpn, true, 86400}}};
+           }),
+      open("open long-lived graceful restart without forwarding",
+           [](Open& o) {
+             o.capabilities.long_lived = LongLivedRestart{{{kL2vpnEvpn, false, 0xffffff}}};
+           }),
       open("open extended optional parameters",
            [](Open& o) {
              for (uint16_t afi = 1; afi <= 50; ++afi)
@@ -122,15 +131,22 @@ std::vector<Golden> short_messages() {
       notification("notification hold time", 2, 6),
       notification("notification unsupported capability", 2, 7, hex("0104 0019 0046")),
       notification("notification malformed attribute list", 3, 1),
+      notification("notification attribute flags", 3, 4),
       notification("notification optional attribute", 3, 9, hex("800e05 0019 46 05 00")),
       notification("notification invalid network", 3, 10),
       notification("notification hold timer", 4, 0),
       notification("notification OPEN expected", 5, 1),
+      notification("notification unexpected message in OpenConfirm", 5, fsm_error::kInOpenConfirm),
+      notification("notification unexpected message in Established", 5, fsm_error::kInEstablished),
       notification("notification maximum prefixes", 6, 1),
       {"notification shutdown with text",
        shutdown_notification(cease::kAdministrativeShutdown, "maint")},
       {"notification reset with UTF-8",
        shutdown_notification(cease::kAdministrativeReset, "gr\xc3\xbc\xc3\x9f")},
+      notification("notification peer deconfigured", 6, cease::kPeerDeconfigured),
+      notification("notification connection rejected", 6, cease::kConnectionRejected),
+      notification("notification other configuration change", 6, cease::kOtherConfigurationChange),
+      notification("notification out of resources", 6, cease::kOutOfResources),
       notification("notification collision", 6, 7),
       notification("notification hard reset", 6, 9, hex("0602")),
       notification("notification route refresh length", 7, 1),
@@ -138,6 +154,7 @@ std::vector<Golden> short_messages() {
       {"route refresh request", RouteRefresh{kL2vpnEvpn, 0}},
       {"route refresh begin", RouteRefresh{kL2vpnEvpn, 1}},
       {"route refresh end", RouteRefresh{kL2vpnEvpn, 2}},
+      {"route refresh of memberships", RouteRefresh{kRouteTargetConstrain, 0}},
   };
 }
 
@@ -161,6 +178,8 @@ std::vector<Golden> updates() {
       update("update atomic aggregate", [](A& a) { a.atomic_aggregate = true; }),
       update("update aggregator", [](A& a) { a.aggregator = Aggregator{kBigAs, 0x0a000001}; }),
       update("update communities", [](A& a) { a.communities = {0xfde80001, 0xffffff01}; }),
+      update("update long-lived stale",
+             [](A& a) { a.communities = {kLlgrStaleCommunity, 0xffff0007}; }),
       update("update originator and cluster list",
              [](A& a) {
                a.originator_id = 0x0a000001;
@@ -190,8 +209,23 @@ std::vector<Golden> updates() {
   two_octets.attributes.as_path = {{kSequence, {65001, kBigAs}}};
   two_octets.attributes.aggregator = Aggregator{kBigAs, 0x0a000001};
   all.push_back({"update of a two-octet speaker", two_octets});
-  all.push_back({"update withdraw", UpdateValue{{}, true, UpdateValue::Unreach}});
-  all.push_back({"update end of rib", UpdateValue{{}, true, UpdateValue::EndOfRib}});
+  const auto memberships = [&](const char* name, UpdateValue::Kind kind, const Bytes& nlri) {
+    UpdateValue value;
+    value.attributes.next_hop = net::IpAddress::v4(0x0a000001);
+    value.kind = kind;
+    value.family = kRouteTargetConstrain;
+    value.nlri = nlri;
+    all.push_back({name, value});
+  };
+  const Bytes membership = membership_nlri(65000, {0, 2, 0xfd, 0xe8, 0, 0, 0, 100});
+  memberships("update membership", UpdateValue::Reach, membership);
+  memberships("update membership default", UpdateValue::Reach, default_membership_nlri());
+  memberships("update membership withdraw", UpdateValue::Unreach, membership);
+  memberships("update membership end of rib", UpdateValue::EndOfRib, membership);
+  all.push_back({"update withdraw",
+                 UpdateValue{{}, true, UpdateValue::Unreach, kL2vpnEvpn, UpdateValue{}.nlri}});
+  all.push_back({"update end of rib",
+                 UpdateValue{{}, true, UpdateValue::EndOfRib, kL2vpnEvpn, UpdateValue{}.nlri}});
   return all;
 }
 
@@ -202,13 +236,12 @@ Bytes encode(const RouteRefresh& value) {
   return encode_route_refresh(value.family, value.subtype);
 }
 Bytes encode(const UpdateValue& value) {
-  if (value.kind == UpdateValue::EndOfRib) return encode_end_of_rib(kL2vpnEvpn);
-  const Bytes route = nlri();
-  const std::span<const uint8_t> routes[] = {route};
+  if (value.kind == UpdateValue::EndOfRib) return encode_end_of_rib(value.family);
+  const std::span<const uint8_t> routes[] = {value.nlri};
   if (value.kind == UpdateValue::Unreach)
-    return encode_unreach(kL2vpnEvpn, routes, kMaxMessage).message;
+    return encode_unreach(value.family, routes, kMaxMessage).message;
   const Bytes attributes = encode_attributes(value.attributes, {value.four_octet_as});
-  return encode_reach(kL2vpnEvpn, value.attributes.next_hop, attributes, routes, kMaxMessage)
+  return encode_reach(value.family, value.attributes.next_hop, attributes, routes, kMaxMessage)
       .message;
 }
 
@@ -223,14 +256,15 @@ void expect_decoded(Body body, const RouteRefresh& value) {
   EXPECT_EQ(decode_route_refresh(body), value);
 }
 void expect_decoded(Body body, const UpdateValue& value) {
-  const auto update = decode_update(body, kAny, {value.four_octet_as, true});
+  const Family family = value.family == kL2vpnEvpn ? kAny : route_target_family();
+  const auto update = decode_update(body, family, {value.four_octet_as, true});
   ASSERT_TRUE(update.has_value()) << to_string(update.error());
   EXPECT_EQ(update->handling, ErrorHandling::None);
   EXPECT_EQ(update->end_of_rib, value.kind == UpdateValue::EndOfRib);
   ASSERT_EQ(update->reach.size(), value.kind == UpdateValue::Reach ? 1u : 0u);
   ASSERT_EQ(update->unreach.size(), value.kind == UpdateValue::Unreach ? 1u : 0u);
   for (const auto* items : {&update->reach, &update->unreach})
-    for (const NlriItem& item : *items) EXPECT_TRUE(std::ranges::equal(item.bytes, nlri()));
+    for (const NlriItem& item : *items) EXPECT_TRUE(std::ranges::equal(item.bytes, value.nlri));
   if (value.kind == UpdateValue::Reach) {
     EXPECT_EQ(*update->attributes, value.attributes);
   }

@@ -531,6 +531,8 @@ TEST(Export, EverythingThatMattersIsInTheGroupKey) {
   EXPECT_TRUE(differs([](PeerTraits& t) { t.four_octet_as = false; }));
   EXPECT_TRUE(differs([](PeerTraits& t) { t.max_message = 65535; }));
   EXPECT_TRUE(differs([](PeerTraits& t) { t.strip_extended_communities = {{3, 12}}; }));
+  EXPECT_TRUE(differs([](PeerTraits& t) { t.long_lived = true; }));
+  EXPECT_TRUE(differs([](PeerTraits& t) { t.long_lived_partial = true; }));
   PeerTraits one = base, two = base;
   one.strip_extended_communities = {{1, 2}, {3, 4}, {1, 2}};
   two.strip_extended_communities = {{3, 4}, {1, 2}};

@@ -351,6 +351,43 @@ TEST_F(LongLived, RoutesGoToCapablePeersOnlyMarked) {
   EXPECT_THAT(sent(2), IsEmpty());
 }
 
+// RFC 9494 section 4.6: to internal neighbors only, as the last choice and no further.
+TEST_F(LongLived, PartialDeployment) {
+  PeerTraits partial = ibgp(4);
+  partial.long_lived_partial = true;
+  up(4, partial);
+  PeerTraits capable = ibgp(5);
+  capable.long_lived = capable.long_lived_partial = true;
+  up(5, capable);
+  PeerTraits external = ebgp(6, NeighborRole::Peer);
+  external.long_lived_partial = true;
+  up(6, external);
+  Attributes kept = with_community(vtep(1), 0x00640001);
+  kept.local_pref = 300;
+  announce(1, 1, kept);
+  announce(1, 2, with_community(vtep(1), kNoLlgr));
+  for (const PeerId peer : {2u, 3u, 4u, 5u, 6u}) (void)sent(peer);
+  rib.peer_down(1, true);
+  rib.long_lived_stale(1);
+  EXPECT_THAT(sent(3), ElementsAre("-2"));  // both
+  EXPECT_THAT(sent(4), testing::UnorderedElementsAre("+1", "-1"));
+  const auto& lowered = *receivers.at(4).find(make_nlri(1))->attributes;
+  EXPECT_FALSE(has(4, 2));
+  EXPECT_THAT(lowered.communities,
+              testing::UnorderedElementsAre(0x00640001u, kLlgrStaleCommunity, 0xffffff01u));
+  EXPECT_EQ(lowered.local_pref, 0u);
+  (void)sent(5);
+  const auto& marked = *receivers.at(5).find(make_nlri(1))->attributes;
+  EXPECT_THAT(marked.communities, testing::UnorderedElementsAre(0x00640001u, kLlgrStaleCommunity));
+  EXPECT_EQ(marked.local_pref, 300u);
+  EXPECT_THAT(sent(6), ElementsAre("-2"));
+  // What is fresh again is as it was.
+  up(1, ibgp(1));
+  announce(1, 1, kept);
+  EXPECT_THAT(sent(4), ElementsAre("+1"));
+  EXPECT_EQ(receivers.at(4).find(make_nlri(1))->attributes->local_pref, 300u);
+}
+
 TEST_F(LongLived, IsTheLastChoice) {
   announce(kLocalPeer, 2, vtep(9));
   Attributes preferred = vtep(1);

@@ -4,13 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <regex>
 #include <set>
-#include <sstream>
 
 #include "config/settings.h"
 #include "config/tree.h"
 #include "tests/config/helpers.h"
+#include "tests/document_tables.h"
 
 using namespace config;
 
@@ -20,24 +19,10 @@ const std::filesystem::path kSource = PEERLAN_SOURCE_DIR;
 
 std::string manual() { return *read_file((kSource / "docs/configuration.md").string()); }
 
-// "path.key" of the first column of each table below a "### `path`" heading (or several paths).
-std::set<std::string> documented_keys() {
-  static const std::regex kCode("`([^`]+)`"), kRow("^\\| `([^`]+)` \\|.*");
+std::set<std::string> documented() {
   std::set<std::string> keys;
-  std::vector<std::string> paths;
-  std::istringstream lines(manual());
-  for (std::string line; std::getline(lines, line);) {
-    std::smatch match;
-    if (line.starts_with("#")) {
-      paths.clear();
-      if (line.starts_with("### "))
-        for (std::sregex_iterator i(line.begin(), line.end(), kCode), end; i != end; ++i)
-          paths.push_back((*i)[1]);
-    } else if (std::regex_match(line, match, kRow)) {
-      for (const std::string& path : paths)
-        keys.insert(path == "(top level)" ? match[1].str() : path + "." + match[1].str());
-    }
-  }
+  for (const auto& [path, key] : test_support::documented_keys(manual()))
+    keys.insert(path == "(top level)" ? key : path + "." + key);
   return keys;
 }
 
@@ -45,7 +30,7 @@ std::set<std::string> documented_keys() {
 
 TEST(Manual, HasEveryKeyAndNoOther) {
   const auto known = known_keys();
-  EXPECT_THAT(documented_keys(), testing::UnorderedElementsAreArray(known));
+  EXPECT_THAT(documented(), testing::UnorderedElementsAreArray(known));
   EXPECT_GT(known.size(), 90u);
 }
 

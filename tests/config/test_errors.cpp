@@ -202,6 +202,9 @@ TEST(Errors, Neighbor) {
             {"    - {address: 10.0.0.2, as: 1, long-lived-time: 1h, graceful-restart: false}\n",
              "f:6:51: bgp.neighbors[0].long-lived-time: long-lived-time needs "
              "graceful-restart\n"},
+            {"    - {address: 10.0.0.2, as: 64999, long-lived-partial-deployment: true}\n",
+             "f:6:69: bgp.neighbors[0].long-lived-partial-deployment: "
+             "long-lived-partial-deployment is for neighbors in our own AS\n"},
             {"    - {address: 10.0.0.2, as: 1, send-hold-time: 90}\n",
              "f:6:50: bgp.neighbors[0].send-hold-time: send-hold-time must be longer than "
              "hold-time\n"},
@@ -437,6 +440,12 @@ TEST(Errors, DomainValues) {
             {"    rd: 65000\n", "f:12:9: " + where +
                                     "rd: expected a route distinguisher such as 10.0.0.1:100 or "
                                     "65000:100, got \"65000\"\n"},
+            {"    ethernet-tag: 16777216\n",
+             "f:12:19: " + where +
+                 "ethernet-tag: expected a number from 0 to 16777215, got "
+                 "\"16777216\"\n"},
+            {"    ethernet-tag: [any]\n",
+             "f:12:19: " + where + "ethernet-tag: expected text, got a list\n"},
             {"    import-targets: ['65000:1', '65000:1', x]\n",
              "f:12:33: " + where + "import-targets[1]: listed twice\n" + "f:12:44: " + where +
                  "import-targets[2]: expected a route target such as 65000:100 or 192.0.2.1:100, "

@@ -139,7 +139,8 @@ TEST(Load, LinkLocalNeighborsDynamicOnesAndTcpAo) {
                 "bgp:\n"
                 "  listen: [{address: 'fe80::1%eth0'}]\n"
                 "  groups:\n"
-                "    pes: {as: 65000, role: reflector-client, long-lived-time: 4h}\n"
+                "    pes: {as: 65000, role: reflector-client, long-lived-time: 4h,\n"
+                "          long-lived-partial-deployment: true}\n"
                 "  neighbors:\n"
                 "    - {address: 'fe80::2%eth0', group: pes}\n"
                 "    - {address: 'fe80::2', interface: eth1, group: pes,\n"
@@ -154,6 +155,7 @@ TEST(Load, LinkLocalNeighborsDynamicOnesAndTcpAo) {
   want.remote_as = net::AsNumber(65000);
   want.role = bgp::NeighborRole::ReflectorClient;
   want.long_lived_time = 14400s;
+  want.long_lived_partial = true;
   bgp::NeighborSettings second = want;
   second.interface = "eth1";
   second.ao_keys = {{1, 2, "hmac-sha-256", "x"}};
@@ -285,6 +287,7 @@ TEST(Load, DomainHasEveryKey) {
                                       "    rd: 65000:7\n"
                                       "    import-targets: ['65000:1', '10.0.0.1:2']\n"
                                       "    export-targets: ['4200000000:3']\n"
+                                      "    ethernet-tag: 7\n"
                                       "    duplicate-mac: {moves: 3, window: 60s, hold: 1m}\n"
                                       "    arp-nd-community-for-ipv4: false\n"
                                       "    profile: hybrid\n"
@@ -316,6 +319,7 @@ TEST(Load, DomainHasEveryKey) {
   EXPECT_THAT(domain.evpn.import_targets, ElementsAre(*evpn::parse_route_target("65000:1"),
                                                       *evpn::parse_route_target("10.0.0.1:2")));
   EXPECT_THAT(domain.evpn.export_targets, ElementsAre(*evpn::parse_route_target("4200000000:3")));
+  EXPECT_EQ(domain.evpn.ethernet_tag, 7u);
   EXPECT_EQ(domain.evpn.duplicate_moves, 3u);
   EXPECT_EQ(domain.evpn.duplicate_window, 60s);
   EXPECT_EQ(domain.evpn.duplicate_hold, 60s);

@@ -23,6 +23,7 @@
 #include "daemon/views.h"
 #include "evpn/communities.h"
 #include "evpn/nlri.h"
+#include "tests/run_until.h"
 
 namespace peerland::test {
 
@@ -70,13 +71,7 @@ class DaemonTest : public testing::Test {
 
   // Runs the loop until the condition holds; false when it did not within 20 s.
   bool until(const std::function<bool()>& condition) {
-    const auto limit = std::chrono::steady_clock::now() + 20s;
-    while (!condition()) {
-      if (std::chrono::steady_clock::now() > limit) return false;
-      io.restart();
-      io.run_one_for(20ms);
-    }
-    return true;
+    return test_support::run_until(io, condition);
   }
 
   // The daemon at 127.0.0.1, with clients 127.0.0.2, .3, ...

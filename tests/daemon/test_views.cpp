@@ -17,6 +17,7 @@
 #include "daemon/monitor.h"
 #include "daemon/mrt_writer.h"
 #include "daemon_support.h"
+#include "tests/document_tables.h"
 
 using namespace peerland;
 using namespace peerland::test;
@@ -36,24 +37,11 @@ std::string text_of(const std::filesystem::path& file) {
   return text.str();
 }
 
-// "path.key" of the first column of each table below a "### `path`" heading (or several paths).
+// "path.key" of the tables of docs/json.md that are about the view.
 std::set<std::string> documented(const std::string& view) {
-  static const std::regex kCode("`([^`]+)`"), kRow("^\\| `([^`]+)` \\|.*");
   std::set<std::string> keys;
-  std::vector<std::string> paths;
-  std::istringstream lines(text_of(kSource / "docs/json.md"));
-  for (std::string line; std::getline(lines, line);) {
-    std::smatch match;
-    if (line.starts_with("#")) {
-      paths.clear();
-      if (line.starts_with("### "))
-        for (std::sregex_iterator i(line.begin(), line.end(), kCode), end; i != end; ++i)
-          paths.push_back((*i)[1]);
-    } else if (std::regex_match(line, match, kRow)) {
-      for (const std::string& path : paths)
-        if (path == view || path.starts_with(view + ".")) keys.insert(path + "." + match[1].str());
-    }
-  }
+  for (const auto& [path, key] : test_support::documented_keys(text_of(kSource / "docs/json.md")))
+    if (path == view || path.starts_with(view + ".")) keys.insert(path + "." + key);
   return keys;
 }
 

@@ -165,6 +165,31 @@ struct Remote {
   }
 };
 
+inline net::Esi esi(unsigned n) {
+  return net::Esi::from_bytes(
+      std::array<uint8_t, 10>{0, 1, 2, 3, 4, 5, 6, 7, 8, static_cast<uint8_t>(n)});
+}
+// An Ethernet A-D route of a PE: per ES, or per EVI.
+struct AutoDiscovery {
+  evpn::EthernetAutoDiscovery route;
+  bgp::Attributes attributes;
+
+  AutoDiscovery(unsigned from, const net::Esi& segment, bool per_es, unsigned extra_rd = 0) {
+    route.rd = net::RouteDistinguisher::from_router_id(
+        pe(from), static_cast<uint16_t>((per_es ? 1 : 100) + extra_rd));
+    route.esi = segment;
+    route.ethernet_tag = per_es ? evpn::kMaxEthernetTag : 0;
+    route.label = per_es ? 0 : 100;
+    attributes = Remote(from, 1).attributes;
+  }
+};
+inline AutoDiscovery per_es(unsigned from, const net::Esi& segment, unsigned extra_rd = 0) {
+  return {from, segment, true, extra_rd};
+}
+inline AutoDiscovery per_evi(unsigned from, const net::Esi& segment) {
+  return {from, segment, false};
+}
+
 class Pe {
  public:
   explicit Pe(const evpn::Settings& s = settings()) : vrf(s) {}
@@ -183,10 +208,11 @@ class Pe {
     return out;
   }
 
-  Texts announce(const Remote& r) {
+  // Of a MAC/IP or an A-D route.
+  Texts announce(const auto& r) {
     return take(vrf.remote(r.route, std::make_shared<bgp::Attributes>(r.attributes), now));
   }
-  Texts withdraw(const Remote& r) { return take(vrf.remote(r.route, nullptr, now)); }
+  Texts withdraw(const auto& r) { return take(vrf.remote(r.route, nullptr, now)); }
   Texts learn(unsigned m, uint32_t p, bool sticky = false) {
     return take(vrf.local_mac(mac(m), port(p), sticky, now));
   }
@@ -233,6 +259,7 @@ class Pe {
       EXPECT_EQ(v.advertised, std::holds_alternative<evpn::AtPort>(v.place)) << name(v.mac);
     });
     EXPECT_EQ(places, model.places);
+    check_pieces_and_counts();
     const auto flood = vrf.flood_list();
     EXPECT_EQ(std::set<net::IpAddress>(flood.begin(), flood.end()), model.flood);
     std::set<net::MacAddress> out;
@@ -243,6 +270,26 @@ class Pe {
       if (!route->ip) out.insert(route->mac);
     }
     EXPECT_EQ(out, advertised);
+  }
+
+  void check_pieces_and_counts() const {
+    std::vector<net::MacAddress> all, pieces;
+    evpn::MacCounts counts;
+    vrf.for_each_mac([&](const evpn::MacView& v) {
+      all.push_back(v.mac);
+      if (std::holds_alternative<evpn::AtPort>(v.place)) ++counts.local;
+      if (std::holds_alternative<evpn::AtVtep>(v.place)) ++counts.remote;
+      if (v.unresolved) ++counts.unresolved;
+    });
+    std::optional<net::MacAddress> last;
+    for (auto piece = vrf.macs_after(last, 2); !piece.empty(); piece = vrf.macs_after(last, 2)) {
+      for (const auto& v : piece) pieces.push_back(v.mac);
+      last = piece.back().mac;
+    }
+    EXPECT_EQ(pieces, all);
+    EXPECT_EQ(vrf.counts().local, counts.local);
+    EXPECT_EQ(vrf.counts().remote, counts.remote);
+    EXPECT_EQ(vrf.counts().unresolved, counts.unresolved);
   }
 };
 

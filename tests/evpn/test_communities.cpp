@@ -107,6 +107,20 @@ TEST(Communities, RouteTargets) {
   EXPECT_FALSE(evpn::is_route_target({0x40, 0x02}));
 }
 
+TEST(Communities, TargetsInEffectAsText) {
+  using testing::ElementsAre;
+  evpn::Settings settings;
+  settings.vni = net::Vni(100012);
+  settings.local_as = net::AsNumber(4200000000);
+  EXPECT_THAT(evpn::import_target_texts(settings), ElementsAre("*:100012", "*:268535468"));
+  EXPECT_THAT(evpn::export_target_texts(settings), ElementsAre("59904:100012"));
+  settings.import_targets = {*evpn::parse_route_target("65000:1"),
+                             *evpn::parse_route_target("192.0.2.1:2")};
+  settings.export_targets = {*evpn::parse_route_target("4200000000:3")};
+  EXPECT_THAT(evpn::import_target_texts(settings), ElementsAre("65000:1", "192.0.2.1:2"));
+  EXPECT_THAT(evpn::export_target_texts(settings), ElementsAre("4200000000:3"));
+}
+
 TEST(Communities, Imports) {
   struct Row {
     const char* name;

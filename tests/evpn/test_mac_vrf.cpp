@@ -193,11 +193,67 @@ TEST(MacVrf, AFreshLowerSequenceIsAcceptedOnceTheHigherIsGone) {
 TEST(MacVrf, SameSegmentTwoPes) {
   Pe us;
   Remote two(2, 1), three(3, 1);
-  two.route.esi = three.route.esi =
-      net::Esi::from_bytes(std::array<uint8_t, 10>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+  two.route.esi = three.route.esi = esi(9);
+  us.announce(per_es(2, esi(9)));
+  us.announce(per_es(3, esi(9)));
   us.announce(two);
   us.announce(three);
   EXPECT_THAT(us.withdraw(two), ElementsAre("M1: 10.0.0.2 > 10.0.0.3"));
+}
+
+// RFC 7432 sections 6.1 and 6.3: the tag is part of the key of routes.
+TEST(MacVrf, EthernetTags) {
+  const auto tagged = [](uint32_t tag) {
+    Remote r(2, 1, "192.0.2.1");
+    r.route.ethernet_tag = tag;
+    return r;
+  };
+  struct Row {
+    std::optional<uint32_t> ours;
+    bool zero, seven, eight;
+    uint32_t sent;
+  };
+  for (const Row& row : {Row{0, true, false, false, 0}, Row{7, false, true, false, 7},
+                         Row{std::nullopt, true, true, true, 0}}) {
+    auto s = settings();
+    s.ethernet_tag = row.ours;
+    for (const auto& [tag, taken] : {std::pair(0u, row.zero), std::pair(7u, row.seven),
+                                     std::pair(8u, row.eight), std::pair(0xffffffffu, false)}) {
+      SCOPED_TRACE(tag);
+      Pe us(s);
+      us.announce(tagged(tag));
+      EXPECT_EQ(us.place(1) != "nowhere", taken);
+      EXPECT_EQ(us.model.bindings.size(), taken ? 1u : 0u);
+      us.withdraw(tagged(tag));
+      EXPECT_EQ(us.place(1), "nowhere");
+      evpn::InclusiveMulticast imet{rd_of(pe(2)), tag, pe(2)};
+      auto attributes = Remote(2, 1).attributes;
+      attributes.pmsi_tunnel = evpn::encode_pmsi({0, 6, 100, pe(2)});
+      us.take(us.vrf.remote(imet, std::make_shared<bgp::Attributes>(attributes), us.now));
+      EXPECT_EQ(us.vrf.flood_list().size(), taken ? 1u : 0u);
+    }
+    Pe us(s);
+    us.learn(3, 10);
+    evpn::MacIp ours = us.ours(3);
+    ours.ethernet_tag = row.sent;
+    EXPECT_NE(us.sent(ours), nullptr);
+    const auto started = us.vrf.start(us.now);
+    const auto& imet =
+        std::get<evpn::InclusiveMulticast>(std::get<evpn::Originate>(started.at(0)).route);
+    EXPECT_EQ(imet.ethernet_tag, row.sent);
+  }
+  // Two routes of one PE that differ in nothing else: either keeps the MAC and its binding.
+  auto s = settings();
+  s.ethernet_tag.reset();
+  Pe us(s);
+  us.announce(tagged(7));
+  us.announce(tagged(8));
+  us.withdraw(tagged(8));
+  EXPECT_EQ(us.place(1), "10.0.0.2");
+  EXPECT_EQ(us.model.bindings.size(), 1u);
+  us.withdraw(tagged(7));
+  EXPECT_EQ(us.place(1), "nowhere");
+  EXPECT_TRUE(us.model.bindings.empty());
 }
 
 // A23: either route keeps the MAC, in any order.

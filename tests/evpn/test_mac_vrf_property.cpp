@@ -34,6 +34,8 @@ enum class Kind : uint8_t {
   Unbind,
   Flood,
   Unflood,
+  HasSegment,  // A-D routes: per ES, or per EVI when `at` is odd
+  LosesSegment,
   Wait
 };
 
@@ -42,6 +44,7 @@ struct Event {
   unsigned from = 2;  // PE; ours is 5
   unsigned m = 1;
   unsigned address = 0;  // index of kIps
+  unsigned segment = 0;  // 0: none
   uint32_t sequence = 0;
   bool sticky = false;
   uint8_t nd = 0;    // flags octet of RFC 9047; 0xff: no community
@@ -49,11 +52,12 @@ struct Event {
 };
 
 void showValue(const Event& e, std::ostream& out) {
-  static const char* const kNames[] = {"announce", "withdraw", "learn", "provision", "gone", "down",
-                                       "bind",     "unbind",   "flood", "unflood",   "wait"};
+  static const char* const kNames[] = {
+      "announce", "withdraw", "learn",   "provision",   "gone",          "down", "bind",
+      "unbind",   "flood",    "unflood", "has segment", "loses segment", "wait"};
   out << kNames[static_cast<std::size_t>(e.kind)] << " pe" << e.from << " M" << e.m << " '"
       << kIps[e.address] << "' seq " << e.sequence << (e.sticky ? " sticky" : "") << " nd "
-      << unsigned{e.nd} << " at " << e.at << "\n";
+      << unsigned{e.nd} << " at " << e.at << " segment " << e.segment << "\n";
 }
 
 evpn::ArpNdFlags flags_of(uint8_t nd) {
@@ -63,10 +67,13 @@ evpn::ArpNdFlags flags_of(uint8_t nd) {
 
 Remote remote_of(const Event& e) {
   Remote r(e.from, e.m, kIps[e.address]);
+  if (e.segment != 0) r.route.esi = esi(e.segment);
   if (e.sequence != 0 || e.sticky) r.seq(e.sequence, e.sticky);
   if (e.nd != 0xff) r.also({0x06, 0x08, e.nd});
   return r;
 }
+
+AutoDiscovery segment_route_of(const Event& e) { return {e.from, esi(e.segment), e.at % 2 == 0}; }
 
 void apply(Pe& us, const Event& e) {
   const auto imet = [&](bool announced) {
@@ -87,6 +94,8 @@ void apply(Pe& us, const Event& e) {
     case Kind::Unbind: us.unbind(kIps[e.address]); break;
     case Kind::Flood: imet(true); break;
     case Kind::Unflood: imet(false); break;
+    case Kind::HasSegment: us.announce(segment_route_of(e)); break;
+    case Kind::LosesSegment: us.withdraw(segment_route_of(e)); break;
     case Kind::Wait:
       us.now += std::chrono::seconds(e.at);
       us.tick();
@@ -136,11 +145,24 @@ rc::Gen<World> worlds() {
             e.address = address;
             e.sequence = address == 0 ? *sequences() : kSequenceBase + ++rank;
             e.sticky = *rc::gen::inRange(0, 8) == 0;
+            e.segment = *rc::gen::inRange(0u, 3u);
             e.nd = immutable[address] == m && *rc::gen::arbitrary<bool>() ? 0x0b : 0x01;
             history.push_back(e);
           }
           world.histories.push_back(history);
         }
+      }
+      for (unsigned n = 0; n < 4; ++n) {  // A-D routes of two segments, of both kinds
+        std::vector<Event> history;
+        for (int left = *rc::gen::inRange(0, 4); left > 0; --left) {
+          Event e;
+          e.kind = *rc::gen::arbitrary<bool>() ? Kind::HasSegment : Kind::LosesSegment;
+          e.from = from;
+          e.segment = 1 + n / 2;
+          e.at = n % 2;
+          history.push_back(e);
+        }
+        if (!history.empty()) world.histories.push_back(history);
       }
       for (unsigned extra = 1; extra <= 2; ++extra) {  // two RDs of one VTEP
         std::vector<Event> history;
@@ -211,7 +233,8 @@ void interleavings() {
     // Of routes only what stays. A provisioned MAC, and what is ours alone, as it was.
     const Kind kind = history.front().kind;
     const bool route = kind == Kind::Announce || kind == Kind::Withdraw || kind == Kind::Flood ||
-                       kind == Kind::Unflood;
+                       kind == Kind::Unflood || kind == Kind::HasSegment ||
+                       kind == Kind::LosesSegment;
     if (route)
       apply(ordered, history.back());
     else
@@ -253,27 +276,38 @@ struct Oracle {
   std::map<unsigned, Ours> ours;
   std::map<unsigned, std::pair<unsigned, uint8_t>> bound;  // address: MAC and flags
   std::map<std::pair<unsigned, unsigned>, bool> imets;
+  std::set<std::pair<unsigned, unsigned>> per_es, per_evi;  // segment and PE
   uint64_t arrivals = 0;
 
   static bool later(uint32_t a, uint32_t b) { return a != b && a - b < 0x80000000u; }
 
-  const Event* best(unsigned m) const {
-    const Event* chosen = nullptr;
+  // The PE that frames of a route go to; 0: it waits for its segment.
+  unsigned resolved(const Event& e) const {
+    if (e.segment == 0 || per_es.contains({e.segment, e.from})) return e.from;
+    for (unsigned n = 0; n < 16; ++n)
+      if (per_es.contains({e.segment, n}) && per_evi.contains({e.segment, n})) return n;
+    return 0;
+  }
+  // Of what is usable, or of what is waiting; `from` is the PE that frames go to.
+  std::optional<Event> best(unsigned m, bool waiting = false) const {
+    std::optional<Event> chosen;
     for (const auto& [key, known] : routes) {
-      const Event& e = known.event;
-      if (e.m != m) continue;
-      if (chosen == nullptr || (e.sticky && !chosen->sticky) ||
+      Event e = known.event;
+      const unsigned to = resolved(e);
+      if (e.m != m || (to == 0) != waiting) continue;
+      if (to != 0) e.from = to;
+      if (!chosen || (e.sticky && !chosen->sticky) ||
           (e.sticky == chosen->sticky &&
            ((!e.sticky && later(e.sequence, chosen->sequence)) ||
             ((e.sticky || e.sequence == chosen->sequence) && e.from < chosen->from))))
-        chosen = &e;
+        chosen = e;
     }
     return chosen;
   }
   void contest(unsigned m) {
     const auto mine = ours.find(m);
-    const Event* e = best(m);
-    if (mine == ours.end() || e == nullptr || mine->second.sticky) return;
+    const auto e = best(m);
+    if (mine == ours.end() || !e || mine->second.sticky) return;
     if (e->sticky || later(e->sequence, mine->second.sequence) ||
         (e->sequence == mine->second.sequence && e->from < 5))
       ours.erase(mine);
@@ -284,10 +318,13 @@ struct Oracle {
       if (!mine->second.sticky) mine->second.at = e.at;
       return;
     }
-    const Event* there = best(e.m);
-    if (there != nullptr && there->sticky) return;
-    ours[e.m] = there == nullptr ? Ours{e.at, false, 0, false}
-                                 : Ours{e.at, false, there->sequence + 1, true};
+    const auto there = best(e.m), waiting = best(e.m, true);
+    if (there && there->sticky) return;
+    Ours claim{e.at, false, 0, false};
+    for (const auto& seen : {there, waiting})
+      if (seen && (!claim.moved || later(seen->sequence + 1, claim.sequence)))
+        claim = {e.at, false, seen->sequence + 1, true};
+    ours[e.m] = claim;
   }
 
   void apply(Event e) {
@@ -296,7 +333,8 @@ struct Oracle {
       case Kind::Announce: {
         if (const auto old = routes.find(key);
             old != routes.end() && old->second.event.sequence == e.sequence &&
-            old->second.event.sticky == e.sticky && binding(old->second.event) == binding(e))
+            old->second.event.sticky == e.sticky && old->second.event.segment == e.segment &&
+            binding(old->second.event) == binding(e))
           break;
         routes[key] = {e, ++arrivals};
         contest(e.m);
@@ -315,6 +353,14 @@ struct Oracle {
       case Kind::Unbind: bound.erase(e.address); break;
       case Kind::Flood: imets[{e.from, e.m}] = true; break;
       case Kind::Unflood: imets.erase({e.from, e.m}); break;
+      case Kind::HasSegment:
+        (e.at % 2 == 0 ? per_es : per_evi).emplace(e.segment, e.from);
+        for (unsigned m = 0; m < 16; ++m) contest(m);
+        break;
+      case Kind::LosesSegment:
+        (e.at % 2 == 0 ? per_es : per_evi).erase({e.segment, e.from});
+        for (unsigned m = 0; m < 16; ++m) contest(m);
+        break;
       case Kind::Wait: break;
     }
   }
@@ -324,7 +370,7 @@ struct Oracle {
     for (unsigned m = 0; m < 16; ++m) {
       if (const auto mine = ours.find(m); mine != ours.end())
         all[mac(m)] = evpn::AtPort{port(mine->second.at), mine->second.sticky};
-      else if (const Event* e = best(m))
+      else if (const auto e = best(m))
         all[mac(m)] = evpn::AtVtep{pe(e->from), e->sticky};
     }
     return all;
@@ -341,7 +387,8 @@ struct Oracle {
     for (unsigned address = 1; address < 4; ++address) {
       std::vector<Known> candidates;
       for (const auto& [key, known] : routes)
-        if (known.event.address == address) candidates.push_back(known);
+        if (known.event.address == address && resolved(known.event) != 0)
+          candidates.push_back(known);
       const auto by_arrival = [](const Known& a, const Known& b) { return a.arrival < b.arrival; };
       auto immutable = candidates;
       std::erase_if(immutable, [](const Known& k) { return !binding(k.event).flags.immutable; });
@@ -356,6 +403,7 @@ struct Oracle {
         return a.arrival < b.arrival;
       });
       all[ip(kIps[address])] = binding(winner->event);
+      all[ip(kIps[address])].vtep = pe(resolved(winner->event));
     }
     return all;
   }
@@ -397,17 +445,22 @@ rc::Gen<Event> events() {
                                                                  {1, Kind::Unbind},
                                                                  {1, Kind::Flood},
                                                                  {1, Kind::Unflood},
+                                                                 {3, Kind::HasSegment},
+                                                                 {2, Kind::LosesSegment},
                                                                  {1, Kind::Wait}})),
       rc::gen::set(&Event::from, pes()), rc::gen::set(&Event::m, rc::gen::inRange(1u, 4u)),
       rc::gen::set(&Event::address, rc::gen::inRange(0u, 4u)),
       rc::gen::set(&Event::sequence, sequences()),
+      rc::gen::set(&Event::segment, rc::gen::inRange(0u, 3u)),
       rc::gen::set(&Event::sticky,
                    rc::gen::map(rc::gen::inRange(0, 8), [](int n) { return n == 0; })),
       rc::gen::set(&Event::nd, nds()), rc::gen::set(&Event::at, rc::gen::element(10u, 11u, 12u)));
 }
 
-bool has_address(const Event& e) {
-  return e.address != 0 || (e.kind != Kind::Bind && e.kind != Kind::Unbind);
+bool makes_sense(const Event& e) {
+  if (e.kind == Kind::Bind || e.kind == Kind::Unbind) return e.address != 0;
+  if (e.kind == Kind::HasSegment || e.kind == Kind::LosesSegment) return e.segment != 0;
+  return true;
 }
 
 // Sequence numbers of ours grow with each move; kept near the others', where comparing is a total
@@ -422,7 +475,7 @@ void against_the_oracle() {
   Pe us(quiet());
   Oracle oracle;
   for (const auto& e : stream) {
-    if (!has_address(e)) continue;
+    if (!makes_sense(e)) continue;
     apply(us, e);
     oracle.apply(e);
     RC_ASSERT(near(oracle));
@@ -452,7 +505,7 @@ void duplicates() {
   const auto stream = *rc::gen::container<std::vector<Event>>(events());
   Pe us(s);
   for (const auto& e : stream) {
-    if (!has_address(e)) continue;
+    if (!makes_sense(e)) continue;
     const bool frozen_before = us.view(e.m).duplicate;
     const auto place_before = us.vrf.place_of(mac(e.m));
     apply(us, e);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "bgp/message.h"
 #include "evpn/nlri.h"
 
 namespace {
@@ -259,7 +260,7 @@ TEST(Nlri, WrongOnes) {
        NlriStatus::Invalid, 37},
       {"prefix truncated", "05 1b " + head + "18 0a000000", NlriStatus::Invalid, 29},
       {"prefix, ESI and gateway", "05 22 " + kRd + kEsi + "00000000 18 0a000000 0a000001 000064",
-       NlriStatus::Invalid, 29},
+       NlriStatus::Meaningless, 29},
       {"SMET without flags", "06 17 " + kRd + "00000000 00 20 e0000105 20 0a000001",
        NlriStatus::Invalid, 25},
       {"SMET group length 31", "06 18 " + kRd + "00000000 00 1f e0000105 20 0a000001 07",
@@ -277,6 +278,31 @@ TEST(Nlri, WrongOnes) {
     EXPECT_EQ(route.error().status, row.status);
     EXPECT_EQ(route.error().offset, row.offset);
   }
+}
+
+// RFC 9136 section 3.1: an earlier route of the same key goes, the others in the UPDATE stay.
+TEST(Nlri, PrefixWithEsiAndGatewayIsTreatedAsWithdrawn) {
+  const Bytes both = hex("05 22 " + kRd + kEsi + "00000000 18 0a000000 0a000001 000064");
+  const Bytes good = hex("05 22 " + kRd + kNoEsi + "00000000 18 0a000000 0a000001 000064");
+  EXPECT_TRUE(std::ranges::equal(cut(both, NlriStatus::Meaningless).key(), cut(good).key()));
+  const Bytes other = hex("05 22 " + kRd + kNoEsi + "00000000 18 0a000100 0a000001 000064");
+
+  bgp::Attributes attributes;
+  attributes.next_hop = *net::IpAddress::parse("10.0.0.1");
+  attributes.local_pref = 100;
+  const std::vector<std::span<const uint8_t>> nlris{both, other};
+  const auto packed =
+      bgp::encode_reach(bgp::kL2vpnEvpn, attributes.next_hop,
+                        bgp::encode_attributes(attributes, {}), nlris, bgp::kMaxMessage);
+  ASSERT_EQ(packed.taken, 2u);
+  const auto update =
+      bgp::decode_update(std::span(packed.message).subspan(bgp::kHeaderSize), evpn::family(), {});
+  ASSERT_TRUE(update.has_value());
+  ASSERT_EQ(update->reach.size(), 1u);
+  EXPECT_TRUE(std::ranges::equal(update->reach[0].bytes, other));
+  ASSERT_EQ(update->unreach.size(), 1u);
+  EXPECT_TRUE(std::ranges::equal(update->unreach[0].key(), cut(good).key()));
+  EXPECT_EQ(update->nlri_discarded, 1u);
 }
 
 // No prefix of a good NLRI whose length octet was corrected decodes, and none crashes.

@@ -103,17 +103,28 @@ def key_of(kind, body):
     raise ValueError  # RFC 7606 section 5.4
 
 
-def split_nlri(data):
-    """{key: NLRI}; raises Reset when the frame is broken (RFC 7606 section 5.3)."""
+def is_meaningless(nlri):
+    """A prefix with both ESI and gateway is treated as withdrawn (RFC 9136 section 3.1)."""
+    gateway = {36: slice(29, 33), 60: slice(41, 57)}.get(len(nlri))
+    return nlri[0] == 5 and gateway is not None and any(nlri[10:20]) and any(nlri[gateway])
+
+
+def split_nlri(data, withdrawn=None):
+    """{key: NLRI}; raises Reset when the frame is broken (RFC 7606 section 5.3). Of routes that are announced,
+    the keys of those that are treated as withdrawn are added to `withdrawn`."""
     routes = {}
     while data:
         if len(data) < 2 or len(data) < 2 + data[1]:
             raise Reset
         nlri, data = data[:2 + data[1]], data[2 + data[1]:]
         try:
-            routes[bytes([nlri[0]]) + key_of(nlri[0], nlri[2:])] = nlri
+            key = bytes([nlri[0]]) + key_of(nlri[0], nlri[2:])
         except ValueError:
             continue
+        if withdrawn is not None and is_meaningless(nlri):
+            withdrawn.add(key)
+        else:
+            routes[key] = nlri
     return routes
 
 
@@ -159,8 +170,9 @@ RULES = {  # code: (optional, transitive, check)
 }
 
 
-def mp_reach(value):
-    """(routes, next hop, error or None); RFC 4760 section 3, RFC 7606 section 7.11."""
+def mp_reach(value, withdrawn):
+    """(routes, next hop, error or None); RFC 4760 section 3, RFC 7606 section 7.11. Adds to `withdrawn` as
+    split_nlri()."""
     need(len(value) >= 5, Reset)
     length = value[3]
     need(len(value) >= 5 + length, Reset)
@@ -169,7 +181,7 @@ def mp_reach(value):
     need(length in (4, 16, 32), Reset)
     hop = ipaddress.ip_address(value[4:4 + (4 if length == 4 else 16)])
     wrong = int(hop) == 0 or hop.is_multicast
-    return split_nlri(value[5 + length:]), hop, TreatAsWithdraw if wrong else None
+    return split_nlri(value[5 + length:], withdrawn), hop, TreatAsWithdraw if wrong else None
 
 
 def mp_unreach(value):
@@ -204,7 +216,7 @@ def _judge(body, verdict):
         raise Reset from None
     ipv4_prefixes(withdrawn)
     ipv4_prefixes(nlri)
-    reach, unreach, seen = {}, {}, set()
+    reach, unreach, seen, meaningless = {}, {}, set(), set()
     overrun = False
     while attributes:
         flags = attributes[0]
@@ -221,7 +233,7 @@ def _judge(body, verdict):
         kind = flags & 0xc0
         try:
             if code == 14:
-                reach, verdict.next_hop, wrong = mp_reach(value)
+                reach, verdict.next_hop, wrong = mp_reach(value, meaningless)
                 if wrong or kind != 0x80:
                     raise TreatAsWithdraw
             elif code == 15:
@@ -249,7 +261,7 @@ def _judge(body, verdict):
     if verdict.withdrawn_all and 14 not in seen and not nlri and others:  # RFC 7606 section 5.2
         raise Reset
     # Withdrawals are worked off before announcements.
-    verdict.routes = {key: None for key in unreach}
+    verdict.routes = {key: None for key in [*unreach, *meaningless]}
     verdict.routes |= {key: None if verdict.withdrawn_all else nlri for key, nlri in reach.items()}
 
 

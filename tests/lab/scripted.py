@@ -55,14 +55,14 @@ class Namespace:
         return subprocess.Popen(["ip", "netns", "exec", self.name, *map(str, argv)], stdin=subprocess.DEVNULL,
                                 stdout=out, stderr=subprocess.STDOUT, env={**os.environ, **(env or {})})
 
-    def socket(self):
+    def socket(self, family=socket.AF_INET, kind=socket.SOCK_STREAM):
         here, there = os.open("/proc/self/ns/net", os.O_RDONLY), os.open(f"/run/netns/{self.name}", os.O_RDONLY)
         libc = labkit.netlab.libc
         try:
             if libc.setns(there, 0):
                 raise OSError(ctypes.get_errno(), "setns")
             try:
-                return socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+                return socket.socket(family, kind)
             finally:
                 assert libc.setns(here, 0) == 0
         finally:
@@ -75,9 +75,10 @@ class Namespace:
 
 
 class Reflector:
-    """peerland on 10.99.0.1 with `neighbors`, YAML mappings without braces."""
+    """peerland on 10.99.0.1 with `neighbors`, YAML mappings without braces. `more`: further lines of bgp,
+    `domains`: of broadcast-domains, which make it a PE."""
 
-    def __init__(self, name, neighbors, more=""):
+    def __init__(self, name, neighbors, more="", domains=""):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="peerlan-scripted-"))
         self.net = Namespace(name)
         self.process = None
@@ -86,7 +87,8 @@ class Reflector:
         self.settings.write_text(
             f"node: rr\nrouter-id: {DAEMON}\nas: {AS}\n"
             f"control: {{ socket: {self.folder}/sock }}\n"
-            f"bgp:\n  listen: [{{ address: {DAEMON} }}]\n  selection-deferral: 0\n{more}  neighbors:\n{lines}")
+            f"bgp:\n  listen: [{{ address: {DAEMON} }}]\n  selection-deferral: 0\n{more}  neighbors:\n{lines}"
+            + (f"vtep: {DAEMON}\npin-directory: {self.folder}/pins\nbroadcast-domains:\n{domains}" if domains else ""))
         atexit.register(self.stop)
         self.start()
 

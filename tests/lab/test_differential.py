@@ -12,7 +12,7 @@ import labkit
 import rfc7606
 from scripted import DAEMON, KEEPALIVE, UPDATE, Peer, Reflector, peer_address
 
-NEIGHBORS = 420
+NEIGHBORS = 430
 MUTATIONS = 500
 SEED = int(os.environ.get("PEERLAN_SEED", 20261130))
 
@@ -275,6 +275,17 @@ class Differential(unittest.TestCase):
         self.relayed(nlri(1, rd() + ESI + b"\xff\xff\xff\xff\0\0\0"), nlri(1, rd() + ESI + b"\0\0\0\0\xab\xcd\xef"),
                      nlri(4, rd() + ESI + b"\x20\x0a\0\0\x15"),
                      nlri(5, rd() + b"\0" * 14 + b"\x18\x0a\1\2\0" + b"\x0a\0\0\x15" + b"\0\x13\x88"))
+
+    def test_type_5_with_esi_and_gateway(self):
+        """RFC 9136 section 3.1: treated as withdrawn, the others in the UPDATE are not."""
+        good = nlri(5, rd() + b"\0" * 14 + b"\x18\x0a\1\2\0" + b"\x0a\0\0\x15" + b"\0\x13\x88")
+        key = self.relayed(good)
+        bad, other = good[:10] + ESI + good[20:], mac_route(mac_of(10))
+        self.through(update(reach(bad, other), USUAL))
+        held = [route for route, _, _ in self.observer.held.values()]
+        self.assertNotIn(key, self.observer.held)
+        self.assertIn(other, held)
+        self.assertEqual(self.counter("nlri_discarded"), 1)
 
     def opaque(self):
         smet = rd() + b"\0\0\0\0" + b"\0" + b"\x20\xe0\0\1\5" + b"\x20\x0a\0\0\x15"

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The reflector with FRRouting (TCP-MD5), GoBGP, ExaBGP and BIRD as clients, and a scripted client as the far
 end: announce, withdraw, refresh, restart and session loss in both directions. ExaBGP 4 can't originate EVPN
-routes, so towards us it only asks for a refresh; BIRD 2.0 has no EVPN, so there it is the refusal that counts."""
+routes, so towards us it only asks for a refresh. BIRD before 2.19 has no EVPN, so there it is the refusal that
+counts; the environment variable BIRD names one that has it (birdc is beside it), else those tests are skipped."""
 import json
 import os
 import re
@@ -16,9 +17,10 @@ from labkit import wait_for
 from scripted import DAEMON, KEEPALIVE, Reflector
 
 FAR = "10.98.0.9"
-FRR, GOBGP, EXABGP, BIRD = (f"10.98.0.{n}" for n in range(1, 5))
+FRR, GOBGP, EXABGP, BIRD, BIRD_EVPN = (f"10.98.0.{n}" for n in range(1, 6))
 PASSWORD = "exchange"
-FRR_MAC, GOBGP_MAC, FAR_MAC = "02:00:00:00:f0:01", "02:00:00:00:f0:02", "02:00:00:00:f0:09"
+MACS = {"frr": "02:00:00:00:f0:01", "gobgp": "02:00:00:00:f0:02", "bird_evpn": "02:00:00:00:f0:05"}
+FAR_MAC = "02:00:00:00:f0:09"
 
 FRR_CONF = f"""
 frr defaults datacenter
@@ -67,6 +69,44 @@ protocol bgp reflector {{
   ipv4 {{ import all; export none; }};
 }}
 """
+# Routes are announced and withdrawn by enabling and disabling their protocol.
+BIRD_EVPN_CONF = f"""
+router id {BIRD_EVPN};
+evpn table evpntab;
+protocol device {{ }}
+protocol direct {{ ipv4; }}
+protocol static routes {{
+  disabled;
+  evpn {{ table evpntab; }};
+  route evpn mac {BIRD_EVPN}:1 0 {MACS["bird_evpn"]} * blackhole {{
+    bgp_ext_community.add((rt, 65000, 100));
+    bgp_ext_community.add((generic, 0x030c0000, 8));
+  }};
+}}
+protocol bgp reflector {{
+  strict bind on;
+  local {BIRD_EVPN} as 65000;
+  neighbor {DAEMON} as 65000;
+  connect delay time 1; connect retry time 1; error wait time 1, 1;
+  evpn {{ table evpntab; igp table master4; import all; export all; }};
+}}
+"""
+
+
+def bird_with_evpn():
+    """(bird, birdc) that BIRD names, or why there is none."""
+    bird = os.environ.get("BIRD")
+    if not bird:
+        return None, "the environment variable BIRD does not name a BIRD with EVPN (2.19 or newer)"
+    path = shutil.which(bird)
+    if not path:
+        return None, f"there is no {bird}"
+    version = subprocess.run([path, "--version"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    found = re.search(r"(\d+)\.(\d+)", version.stdout)
+    if not found or tuple(map(int, found.groups())) < (2, 19):
+        return None, f"{version.stdout.strip()} has no EVPN, 2.19 or newer has"
+    birdc = os.path.join(os.path.dirname(path), "birdc")
+    return (path, birdc if os.path.exists(birdc) else "birdc"), None
 
 
 class Interop(unittest.TestCase):
@@ -79,7 +119,7 @@ class Interop(unittest.TestCase):
         common = active + ", passive: true"
         cls.rr = Reflector("plinterop", [
             f"address: {FAR}, {common}", f"address: {GOBGP}, {active}, local-address: {DAEMON}", f"address: {EXABGP}, {common}",
-            f"address: {BIRD}, {common}", f"address: {FRR}, {common}, hold-time: 9, password: {PASSWORD}"])
+            f"address: {BIRD}, {common}", f"address: {BIRD_EVPN}, {common}", f"address: {FRR}, {common}, hold-time: 9, password: {PASSWORD}"])
         cls.addClassCleanup(cls.rr.stop)
         cls.folder = cls.rr.folder
         cls.folder.chmod(0o755)
@@ -88,6 +128,8 @@ class Interop(unittest.TestCase):
         cls.far = routes.Observer(cls.rr.net, FAR)
         cls.installed = {"frr": os.path.exists("/usr/lib/frr/bgpd"), "gobgp": bool(shutil.which("gobgpd")),
                          "exabgp": bool(shutil.which("exabgp")), "bird": bool(shutil.which("bird"))}
+        cls.bird_programs, cls.no_bird_evpn = bird_with_evpn()
+        cls.installed["bird_evpn"] = cls.bird_programs is not None
         for name, there in cls.installed.items():
             if there:
                 getattr(cls, f"prepare_{name}", lambda: None)()
@@ -143,7 +185,7 @@ class Interop(unittest.TestCase):
         return mac in self.vtysh("show bgp l2vpn evpn route type macip")
 
     def frr_announces(self, there):
-        self.rr.net.run("bridge", "fdb", "replace" if there else "del", FRR_MAC, "dev", "p1", "master",
+        self.rr.net.run("bridge", "fdb", "replace" if there else "del", MACS["frr"], "dev", "p1", "master",
                         *(["static"] if there else []))
 
     # --- GoBGP
@@ -160,7 +202,7 @@ class Interop(unittest.TestCase):
         return mac in self.gobgp("global", "rib", "-a", "evpn", check=False)
 
     def gobgp_announces(self, there):
-        self.gobgp("global", "rib", "-a", "evpn", "add" if there else "del", "macadv", GOBGP_MAC, "0.0.0.0", "etag", "0", "label",
+        self.gobgp("global", "rib", "-a", "evpn", "add" if there else "del", "macadv", MACS["gobgp"], "0.0.0.0", "etag", "0", "label",
                    "100", "rd", "10.98.0.2:1", *(["rt", "65000:100", "encap", "vxlan"] if there else []))
 
     # --- ExaBGP
@@ -197,13 +239,29 @@ class Interop(unittest.TestCase):
         (cls.folder / "bird.conf").write_text(BIRD_CONF)
         cls.start("bird", "bird", "-f", "-c", cls.folder / "bird.conf", "-s", cls.folder / "bird.ctl")
 
+    # --- BIRD with EVPN
+    @classmethod
+    def start_bird_evpn(cls):
+        (cls.folder / "bird-evpn.conf").write_text(BIRD_EVPN_CONF)
+        cls.start("bird_evpn", cls.bird_programs[0], "-f", "-c", cls.folder / "bird-evpn.conf", "-s",
+                  cls.folder / "bird-evpn.ctl")
+
+    def birdc_evpn(self, *words):
+        return self.rr.net.run(self.bird_programs[1], "-s", self.folder / "bird-evpn.ctl", *words).stdout
+
+    def bird_evpn_has(self, mac):
+        return mac in self.birdc_evpn("show", "route", "table", "evpntab")
+
+    def bird_evpn_announces(self, there):
+        self.birdc_evpn("enable" if there else "disable", "routes")
+
     # --- common
     def setUp(self):
         self.far.send(b"", KEEPALIVE)
 
     def need(self, name):
         if not self.installed[name]:
-            self.skipTest(f"{name} is not installed")
+            self.skipTest(self.no_bird_evpn if name == "bird_evpn" else f"{name} is not installed")
 
     def up(self, address):
         return self.rr.state(address) == "Established"
@@ -241,7 +299,7 @@ class Interop(unittest.TestCase):
         self.far_announces(False)
         wait_for(f"our route to leave {name}", lambda: not has(FAR_MAC))
         if announces:
-            mac = {"frr": FRR_MAC, "gobgp": GOBGP_MAC}[name]
+            mac = MACS[name]
             announces(True)
             wait_for(f"{name}'s route at the far end", lambda: self.far_has(mac))
             announces(False)
@@ -261,7 +319,7 @@ class Interop(unittest.TestCase):
     def wait_both(self, name, address):
         wait_for(f"{name}'s session", lambda: self.up(address))
         wait_for(f"our route in {name}", lambda: getattr(self, f"{name}_has")(FAR_MAC))
-        mac = {"frr": FRR_MAC, "gobgp": GOBGP_MAC}.get(name)
+        mac = MACS.get(name)
         if mac:
             wait_for(f"{name}'s route at the far end", lambda: self.far_has(mac))
 
@@ -277,7 +335,7 @@ class Interop(unittest.TestCase):
         """Theirs, then ours."""
         self.both_announce(name, address)
         self.kill(program or name)
-        mac = {"frr": FRR_MAC, "gobgp": GOBGP_MAC}.get(name)
+        mac = MACS.get(name)
         if mac:
             wait_for(f"{name}'s route to leave the far end", lambda: not self.far_has(mac))
         wait_for("the session's end", lambda: not self.up(address))
@@ -379,20 +437,152 @@ class Interop(unittest.TestCase):
     def test_exabgp_session_loss(self):
         self.check_session_loss("exabgp", EXABGP)
 
+    # --- BIRD 2.0 has no family in common with us: RFC 5492 section 3 lets us refuse the session, and say why.
+    def birdc(self, *words):
+        return self.rr.net.run("birdc", "-s", self.folder / "bird.ctl", *words).stdout
+
+    def bird_is_refused(self):
+        """The NOTIFICATION that we sent, which BIRD read."""
+        n = wait_for("the refusal", lambda: (lambda n: n if n["last_notification_direction"] == "sent" else None)(
+            self.neighbor(BIRD)))
+        self.assertIn("Unsupported Capability", n["last_notification"])
+        self.assertEqual(n["last_notification_data"].replace(" ", ""), "010400190046")  # 1: multiprotocol, of 25/70
+        wait_for("BIRD to say so", lambda: re.search(
+            r"Required capability missing|Unsupported capability", self.birdc("show", "protocols", "all", "reflector")))
+
     def test_bird_session(self):
         self.need("bird")
-        # RFC 5492: we tell what we miss, and nobody else notices; both try again.
-        wait_for("the refusal", lambda: "Unsupported Capability" in (self.neighbor(BIRD)["last_error"] or ""))
-        birdc = lambda *words: self.rr.net.run("birdc", "-s", self.folder / "bird.ctl", *words).stdout  # noqa: E731
-        wait_for("BIRD to say so", lambda: re.search(r"Required capability missing|Unsupported capability",
-                                                     birdc("show", "protocols", "all", "reflector")))
+        self.bird_is_refused()
         self.assertTrue(self.rr.alive())
         self.assertTrue(self.up(FAR))
-        refusals = self.rr.log().count(f"{BIRD}: ")
-        birdc("restart", "reflector")
-        wait_for("another attempt", lambda: self.rr.log().count(f"{BIRD}: ") > refusals)
-        self.kill("bird", signal.SIGTERM)
         self.assertEqual(self.neighbor(BIRD)["established_count"], 0)
+
+    def test_bird_comes_again(self):
+        """Each side by itself, after BIRD's restart, and after ours."""
+        self.need("bird")
+        def opens():
+            return self.neighbor(BIRD)["messages_in_by_type"]["open"]
+        self.bird_is_refused()
+        before = opens()
+        wait_for("another attempt", lambda: opens() > before, 130)
+        self.birdc("restart", "reflector")
+        self.kill("bird", signal.SIGTERM)
+        before = opens()
+        self.start_bird()
+        wait_for("an attempt after its restart", lambda: opens() > before, 130)
+        self.bird_is_refused()
+        self.rr.end(signal.SIGKILL)
+        self.rr.start()
+        self.far_again()
+        wait_for("an attempt after our restart", lambda: opens() > 0, 130)
+        self.bird_is_refused()
+        self.assertEqual(self.neighbor(BIRD)["established_count"], 0)
+
+    def test_bird_evpn_announce_and_withdraw(self):
+        self.check_announce_and_withdraw("bird_evpn", BIRD_EVPN)
+
+    def test_bird_evpn_refresh(self):
+        self.check_refresh("bird_evpn", BIRD_EVPN, lambda: self.birdc_evpn("reload", "in", "reflector"))
+
+    def test_bird_evpn_restart(self):
+        self.check_restart("bird_evpn", BIRD_EVPN, announce_again=True)
+
+    def test_bird_evpn_session_loss(self):
+        self.check_session_loss("bird_evpn", BIRD_EVPN)
+
+
+# Without graceful restart it sends no End-of-RIB, for which routes wait a minute (RFC 4684 section 6).
+GOBGP_RTC_CONF = GOBGP_CONF.replace("    afi-safis: [{ config: { afi-safi-name: l2vpn-evpn } }]\n", """\
+    graceful-restart: { config: { enabled: true, restart-time: 5 } }
+    afi-safis:
+      - { config: { afi-safi-name: l2vpn-evpn }, mp-graceful-restart: { config: { enabled: true } } }
+      - { config: { afi-safi-name: rtc }, mp-graceful-restart: { config: { enabled: true } } }
+""")
+
+
+class RouteTargetConstrain(unittest.TestCase):
+    """RFC 4684 with GoBGP: each side is told only what it asks for."""
+
+    @classmethod
+    def setUpClass(cls):
+        if not shutil.which("gobgpd"):
+            raise unittest.SkipTest("gobgp is not installed")
+        common = "as: 65000, role: reflector-client, connect-retry: 1, arp-nd-community: false"
+        cls.rr = Reflector("plrtc", [f"address: {FAR}, {common}, passive: true",
+                                     f"address: {GOBGP}, {common}, local-address: {DAEMON}, route-target-constrain: true"])
+        cls.addClassCleanup(cls.rr.stop)
+        (cls.rr.folder / "gobgp.yaml").write_text(GOBGP_RTC_CONF)
+        cls.start_gobgp()
+        cls.addClassCleanup(cls.end)
+        cls.far = routes.Observer(cls.rr.net, FAR)
+
+    @classmethod
+    def start_gobgp(cls):
+        cls.process = cls.rr.net.start("gobgpd", "-t", "yaml", "-f", cls.rr.folder / "gobgp.yaml", "--api-hosts",
+                                       "127.0.0.1:50051", "--pprof-disable", log=cls.rr.folder / "gobgp.log")
+
+    @classmethod
+    def end(cls):
+        cls.process.kill()
+        cls.process.wait()
+
+    def gobgp(self, *argv, check=True):
+        return self.rr.net.run("gobgp", *argv, check=check).stdout
+
+    def neighbor(self, address):
+        return next(n for n in self.rr.show("neighbors") if n["address"] == address)
+
+    def far_announces(self, number, target):
+        value = routes.struct.pack("!BBHI", 0, 2, 65000, target) + routes.TARGETS[8:]
+        self.far.send(routes.update(routes.reach(routes.mac_route(routes.mac_of(number))), routes.ORIGIN, routes.AS_PATH,
+                                    routes.LOCAL_PREF, routes.attribute(0xc0, 16, value)))
+
+    def gobgp_has(self, number):
+        return mac_text(routes.mac_of(number)) in self.gobgp("neighbor", DAEMON, "adj-in", "-a", "evpn", check=False)
+
+    def established(self):
+        wait_for("the session with both families", lambda: len(self.neighbor(GOBGP)["families"]) == 2
+                 and self.neighbor(GOBGP)["state"] == "Established")
+        wait_for("GoBGP to take commands", lambda: not self.rr.net.run("gobgp", "global", check=False).returncode)
+
+    def test_gobgp(self):
+        self.established()
+        self.far_announces(1, 100)
+        self.far_announces(2, 200)
+        wait_for("both routes here", lambda: len(self.rr.show("routes")) == 2)
+        self.gobgp("vrf", "add", "blue", "rd", f"{GOBGP}:2", "rt", "both", "65000:200")
+        wait_for("its membership", lambda: self.neighbor(GOBGP)["memberships"] == 1)
+        wait_for("the route that it asks for", lambda: self.gobgp_has(2))
+        self.assertFalse(self.gobgp_has(1))
+        # What comes later is told or not, too; the last one says that all others were there to be told.
+        self.far_announces(3, 100)
+        self.far_announces(4, 200)
+        wait_for("the next route that it asks for", lambda: self.gobgp_has(4))
+        self.assertFalse(self.gobgp_has(1) or self.gobgp_has(3))
+        self.gobgp("vrf", "add", "red", "rd", f"{GOBGP}:1", "rt", "both", "65000:100")
+        wait_for("all routes", lambda: all(self.gobgp_has(n) for n in (1, 2, 3, 4)))
+        # Memberships go with the session (GoBGP 3.10 ends at "vrf del" with this family).
+        self.end()
+        wait_for("the session's end", lambda: self.neighbor(GOBGP)["memberships"] == 0)
+        self.start_gobgp()
+        self.established()
+        self.gobgp("vrf", "add", "red", "rd", f"{GOBGP}:1", "rt", "both", "65000:100")
+        wait_for("the routes that it asks for now", lambda: self.gobgp_has(1) and self.gobgp_has(3))
+        self.assertFalse(self.gobgp_has(2) or self.gobgp_has(4))
+        # We have a client that does not take part: we ask for everything, and GoBGP's route comes.
+        mac = MACS["gobgp"]
+        self.gobgp("global", "rib", "-a", "evpn", "add", "macadv", mac, "0.0.0.0", "etag", "0", "label", "300", "rd",
+                   f"{GOBGP}:3", "rt", "65000:300", "encap", "vxlan")
+        self.far.socket.settimeout(0.05)
+        octets = bytes.fromhex(mac.replace(":", ""))
+        def told():
+            self.far.until(lambda: False)
+            return any(route[0] == 2 and route[25:31] == octets for route, _, _ in self.far.held.values())
+        wait_for("GoBGP's route at the far end", told)
+
+
+def mac_text(octets):
+    return ":".join(f"{b:02x}" for b in octets)
 
 
 if __name__ == "__main__":

@@ -495,6 +495,25 @@ TEST(Reconfigure, PrefixTakenAway) {
               ElementsAre(Action(LocalBindingDown{v4(4), mac(4)}), Action(ClearFastEntry{v4(4)})));
 }
 
+TEST(Views, PiecesAreTheWhole) {
+  std::vector<StaticBinding> bindings;
+  for (uint8_t n = 1; n <= 7; ++n) bindings.push_back(fixed(v4(n), {mac(n)}));
+  Lan lan(with_bindings(bindings));
+  std::vector<net::IpAddress> all;
+  lan.responder().for_each_binding([&](const BindingView& v) { all.push_back(v.ip); });
+  for (const std::size_t size : {1u, 3u, 100u}) {
+    std::vector<net::IpAddress> pieces;
+    std::optional<net::IpAddress> last;
+    for (auto piece = lan.responder().bindings_after(last, size); !piece.empty();
+         piece = lan.responder().bindings_after(last, size)) {
+      EXPECT_LE(piece.size(), size);
+      for (const auto& v : piece) pieces.push_back(v.ip);
+      last = piece.back().ip;
+    }
+    EXPECT_EQ(pieces, all);
+  }
+}
+
 TEST(Names, AllVerdictsAndKinds) {
   std::set<std::string> names;
   for (std::size_t i = 0; i < static_cast<std::size_t>(Verdict::Count); ++i)

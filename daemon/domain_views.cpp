@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Between two pieces a reload may remove a domain or a port, so a walk remembers where it is by
+// name and address.
+#include "daemon/domain_views.h"
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "daemon/app.h"
+#include "daemon/json_values.h"
+#include "daemon/list_answer.h"
+
+namespace peerland {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kRows = 64;  // between two looks at the clock
+
+using Rows = std::vector<std::string>;
+
+void add(Rows& rows, const json::object& row) { rows.push_back(json::serialize(row)); }
+
+const dataplane::MemberPort* member_of(const Domain& domain, net::IfIndex port) {
+  const auto* state = domain.find_port(port);
+  return state == nullptr ? nullptr : &state->settings;
+}
+
+void add_member(json::object& row, const dataplane::MemberPort* member) {
+  row["member_as"] = member != nullptr && member->member_as.value != 0
+                         ? json::value(member->member_as.value)
+                         : json::value(nullptr);
+  row["member_name"] =
+      member == nullptr ? json::value(nullptr) : optional_text(member->member_name);
+}
+
+// Walks over the domains and, inside of each, over whatever has a key. `step` adds the rows behind
+// `last` and moves it; false: the domain is through.
+template <class Key>
+class DomainWalk {
+ public:
+  using Step = bool (*)(const Domain& domain, const Filter& filter, std::optional<Key>& last,
+                        Rows& rows);
+  DomainWalk(const App& app, const Filter& filter, Step step)
+      : app_(app), filter_(filter), step_(step) {
+    for (const auto& domain : app.domains())
+      if (wants(filter, *domain)) names_.push_back(domain->settings().name);
+  }
+
+  bool operator()(Rows& rows) {
+    if (at_ == names_.size()) return false;
+    const auto& domains = app_.domains();
+    const auto found = std::ranges::find_if(
+        domains, [&](const auto& domain) { return domain->settings().name == names_[at_]; });
+    if (found == domains.end() || !step_(**found, filter_, last_, rows)) {
+      last_.reset();
+      ++at_;
+    }
+    return at_ < names_.size();
+  }
+
+ private:
+  const App& app_;
+  Filter filter_;
+  Step step_;
+  std::vector<std::string> names_;
+  std::size_t at_ = 0;
+  std::optional<Key> last_;
+};
+
+// --- MACs
+
+void add_mac(const Domain& domain, const Filter& filter, const evpn::MacView& view, Rows& rows) {
+  if (filter.mac && view.mac != *filter.mac) return;
+  const auto* at = std::get_if<evpn::AtPort>(&view.place);
+  const auto* away = std::get_if<evpn::AtVtep>(&view.place);
+  const auto vtep = away != nullptr ? std::optional(away->vtep) : std::nullopt;
+  const std::string port = at != nullptr ? domain.port_name(at->port) : "";
+  if (!filter.port.empty() && filter.port != port) return;
+  json::array ips;
+  for (const auto& ip : view.ips) ips.emplace_back(to_string(ip));
+  json::object row{
+      {"domain", domain.settings().name},
+      {"vni", domain.settings().evpn.vni.value},
+      {"mac", to_string(view.mac)},
+      {"where", at != nullptr     ? "local"
+                : away != nullptr ? "remote"
+                                  : "nowhere"},
+      {"port", optional_text(port)},
+      {"vtep", or_null(vtep)},
+      {"esi", optional_text(view.esi.is_zero() ? "" : to_string(view.esi))},
+      {"unresolved", view.unresolved},
+      {"sticky", (at != nullptr && at->sticky) || (away != nullptr && away->sticky)},
+      {"sequence", view.sequence},
+      {"advertised", view.advertised},
+      {"duplicate", view.duplicate},
+      {"moves", view.moves},
+      {"ips", std::move(ips)},
+  };
+  add_member(row, at != nullptr ? member_of(domain, at->port) : nullptr);
+  add(rows, row);
+}
+
+bool step_macs(const Domain& domain, const Filter& filter, std::optional<net::MacAddress>& last,
+               Rows& rows) {
+  const auto views = domain.vrf().macs_after(last, kRows);
+  for (const auto& view : views) add_mac(domain, filter, view, rows);
+  if (!views.empty()) last = views.back().mac;
+  return views.size() == kRows;
+}
+
+// --- bindings
+
+void add_binding(const Domain& domain, const Filter& filter, const proxyarp::BindingView& view,
+                 Rows& rows) {
+  static constexpr const char* kWhere[] = {"nowhere", "local", "remote"};
+  if (filter.ip && view.ip != *filter.ip) return;
+  if (filter.mac && view.mac != filter.mac) return;
+  const std::string port =
+      view.where == proxyarp::MacWhere::LocalPort ? domain.port_name(view.port) : "";
+  if (!filter.port.empty() && filter.port != port) return;
+  json::array allowed;
+  for (const auto& mac : view.allowed) allowed.emplace_back(to_string(mac));
+  add(rows, json::object{
+                {"domain", domain.settings().name},
+                {"vni", domain.settings().evpn.vni.value},
+                {"ip", to_string(view.ip)},
+                {"mac", or_null(view.mac)},
+                {"allowed_macs", std::move(allowed)},
+                {"kind", proxyarp::to_string(view.kind)},
+                {"where", kWhere[static_cast<std::size_t>(view.where)]},
+                {"port", optional_text(port)},
+                {"answered", view.answered},
+                {"router", view.flags.router},
+                {"override", view.flags.override_flag},
+                {"immutable", view.immutable},
+                {"age_seconds", std::chrono::duration_cast<std::chrono::seconds>(view.age).count()},
+                {"member_as", view.member_as.value != 0 ? json::value(view.member_as.value)
+                                                        : json::value(nullptr)},
+                {"member_name", optional_text(view.member_name)},
+            });
+}
+
+bool step_bindings(const Domain& domain, const Filter& filter, std::optional<net::IpAddress>& last,
+                   Rows& rows) {
+  const auto views = domain.responder().bindings_after(last, kRows);
+  for (const auto& view : views) add_binding(domain, filter, view, rows);
+  if (!views.empty()) last = views.back().ip;
+  return views.size() == kRows;
+}
+
+// --- ports, one at a time: their counters are read from the kernel
+
+// The next member port behind `last`, and then, once, null for the VXLAN device. False: no more.
+bool next_port(const Domain& domain, std::optional<std::string>& last, const PortState*& port) {
+  port = nullptr;
+  if (last && last->empty()) return false;  // the device was there
+  const auto& ports = domain.ports();
+  const auto next = last ? ports.upper_bound(*last) : ports.begin();
+  if (next == ports.end()) {
+    last = "";
+    return true;
+  }
+  port = &next->second;
+  last = next->first;
+  return true;
+}
+
+json::array counter_rows(const Domain& domain, net::IfIndex index) {
+  json::array rows;
+  for (const auto& c : domain.frame_counters(index))
+    rows.push_back(json::object{{"direction", dataplane::to_string(c.direction)},
+                                {"class", c.bum_class},
+                                {"reason", c.reason},
+                                {"dropped", c.dropped},
+                                {"packets", c.packets},
+                                {"bytes", c.bytes}});
+  return rows;
+}
+
+void add_port(const Domain& domain, const PortState& port, Rows& rows) {
+  json::array allowed, addresses;
+  for (const auto& mac : port.settings.macs) allowed.emplace_back(to_string(mac));
+  for (const auto& address : port.settings.addresses) addresses.emplace_back(to_string(address));
+  json::object responder;
+  for (std::size_t i = 0; i < port.verdicts.size(); ++i)
+    if (port.verdicts[i] > 0)
+      responder[proxyarp::to_string(static_cast<proxyarp::Verdict>(i))] = port.verdicts[i];
+  const bool seen = port.since != net::TimePoint{};
+  json::object row{
+      {"domain", domain.settings().name},
+      {"vni", domain.settings().evpn.vni.value},
+      {"port", port.settings.interface},
+      {"state", port.index.value == 0 ? "missing"
+                : !port.attached      ? "failed"
+                : port.up             ? "up"
+                                      : "down"},
+      {"problem", optional_text(port.problem)},
+      {"since_seconds", seen ? seconds_between(port.since, net::Clock::now()) : 0},
+      {"flaps", port.flaps},
+      {"policy", port.settings.policy},
+      {"macs", std::move(allowed)},
+      {"enforce_macs", port.settings.enforce_macs && !port.settings.macs.empty()},
+      {"addresses", std::move(addresses)},
+      {"frames", port.index.value == 0 ? json::array{} : counter_rows(domain, port.index)},
+      {"responder", std::move(responder)},
+  };
+  add_member(row, &port.settings);
+  add(rows, row);
+}
+
+bool step_ports(const Domain& domain, const Filter& filter, std::optional<std::string>& last,
+                Rows& rows) {
+  const PortState* port = nullptr;
+  if (!next_port(domain, last, port)) return false;
+  const std::string& name =
+      port != nullptr ? port->settings.interface : domain.settings().links.vxlan;
+  if (!filter.port.empty() && filter.port != name) return true;
+  if (port != nullptr)
+    add_port(domain, *port, rows);
+  else
+    add(rows, json::object{{"domain", domain.settings().name},
+                           {"vni", domain.settings().evpn.vni.value},
+                           {"port", name},
+                           {"state", "core"},
+                           {"policy", domain.settings().core_policy},
+                           {"frames", counter_rows(domain, domain.vxlan())}});
+  return true;
+}
+
+// --- drops
+
+// Verdicts of the responder that mean a frame went nowhere.
+bool is_drop(proxyarp::Verdict verdict) {
+  using enum proxyarp::Verdict;
+  return verdict != Answered && verdict != Learned && verdict != Flooded && verdict != Forwarded;
+}
+
+struct Drop {
+  const char* direction;
+  std::string bum_class, reason;
+  uint64_t packets = 0;
+  json::value bytes;
+};
+
+void add_drop(const Domain& domain, const std::string& port, const dataplane::MemberPort* member,
+              Drop drop, Rows& rows) {
+  json::object row{
+      {"domain", domain.settings().name}, {"port", port},          {"direction", drop.direction},
+      {"class", drop.bum_class},          {"reason", drop.reason}, {"packets", drop.packets},
+      {"bytes", std::move(drop.bytes)}};
+  add_member(row, member);
+  add(rows, row);
+}
+
+bool step_drops(const Domain& domain, const Filter& filter, std::optional<std::string>& last,
+                Rows& rows) {
+  const PortState* port = nullptr;
+  if (!next_port(domain, last, port)) return false;
+  const std::string& name =
+      port != nullptr ? port->settings.interface : domain.settings().links.vxlan;
+  const dataplane::MemberPort* member = port != nullptr ? &port->settings : nullptr;
+  const net::IfIndex index = port != nullptr ? port->index : domain.vxlan();
+  if (!filter.port.empty() && filter.port != name) return true;
+  if (index.value != 0)
+    for (const auto& c : domain.frame_counters(index))
+      if (c.dropped)
+        add_drop(domain, name, member,
+                 {dataplane::to_string(c.direction), c.bum_class, c.reason, c.packets, c.bytes},
+                 rows);
+  if (port == nullptr) return true;
+  for (std::size_t i = 0; i < port->verdicts.size(); ++i) {
+    const auto verdict = static_cast<proxyarp::Verdict>(i);
+    if (port->verdicts[i] > 0 && is_drop(verdict))
+      add_drop(domain, name, member,
+               {"ingress", "responder", proxyarp::to_string(verdict), port->verdicts[i], nullptr},
+               rows);
+  }
+  return true;
+}
+
+}  // namespace
+
+bool wants(const Filter& filter, const Domain& domain) {
+  return (!filter.vni || *filter.vni == domain.settings().evpn.vni.value) &&
+         (filter.domain.empty() || filter.domain == domain.settings().name);
+}
+
+int64_t seconds_between(net::TimePoint from, net::TimePoint to) {
+  return std::chrono::duration_cast<std::chrono::seconds>(to - from).count();
+}
+
+std::expected<Answer, std::string> show_macs(const App& app, const Filter& filter) {
+  return list_answer("macs", DomainWalk<net::MacAddress>(app, filter, step_macs));
+}
+
+std::expected<Answer, std::string> show_bindings(const App& app, const Filter& filter) {
+  return list_answer("bindings", DomainWalk<net::IpAddress>(app, filter, step_bindings));
+}
+
+std::expected<Answer, std::string> show_ports(const App& app, const Filter& filter) {
+  return list_answer("ports", DomainWalk<std::string>(app, filter, step_ports));
+}
+
+std::expected<Answer, std::string> show_drops(const App& app, const Filter& filter) {
+  return list_answer("drops", DomainWalk<std::string>(app, filter, step_drops));
+}
+
+}  // namespace peerland
