@@ -287,7 +287,11 @@ void Rib::Impl::publish(RouteIndex index, const Before& was) {
       group->push(index);
   }
   Route& route = table.route(index);
-  if (options.track_changes && !route.change_waits && (is.best != kNoPath || route.change_told)) {
+  if (route.change_waits) {
+    // Its turn comes.
+  } else if (!options.track_changes) {
+    route.change_told = is.best != kNoPath;
+  } else if (is.best != kNoPath || route.change_told) {
     route.change_waits = true;
     changed.push_back({index, was.best != kNoPath ? std::optional(was.peer) : std::nullopt});
   }
@@ -664,6 +668,16 @@ void Rib::flush_stale(PeerId id) {
 
 bool Rib::work() { return impl_->work(); }
 
+bool Rib::tidy() {
+  constexpr std::size_t kCalls = 8;  // to the system, each some hundred microseconds at worst
+  if (impl_->reap(impl_->options.work_paths)) return true;
+  impl_->table.tidy();
+  impl_->attributes.tidy();
+  return impl_->pages.give_back(kCalls);
+}
+
+void Rib::track_changes(bool track) { impl_->options.track_changes = track; }
+
 void Rib::refresh_begins(PeerId id) {
   const Peer* peer = impl_->find_peer(id);
   if (peer == nullptr || !peer->up) return;
@@ -768,7 +782,8 @@ std::vector<RibChange> Rib::take_changes() {
     Route& route = impl_->table.route(index);
     const PathRef best = impl_->table.best(index);
     const Path& path = shown(index);
-    const bool known = std::exchange(route.change_told, best != kNoPath);
+    const bool known = route.change_told;
+    route.change_told = best != kNoPath;
     if (best != kNoPath || known) {
       RibChange& change = changes.emplace_back();
       const auto nlri = path.nlri();

@@ -174,6 +174,14 @@ class Rib {
   // peer may come up; what it announces takes the place of what is still to be removed.
   bool work();
 
+  // Makes room: removes some of the routes that are withdrawn and told, then gives memory back that
+  // was not needed since the last call. For when there is time. True when there is more.
+  bool tidy();
+
+  // Whether take_changes() has something to tell; to begin with, as the options say. Not what
+  // happened before.
+  void track_changes(bool track);
+
   // Until released, nothing is advertised (a restarting speaker that defers, RFC 4724 section 4.1).
   void hold_advertisements(bool hold);
 

@@ -39,11 +39,12 @@ struct Peer {
 struct RibState {
   explicit RibState(const Rib::Options& rib_options)
       : options(rib_options),
-        attributes({rib_options.local_as.value, rib_options.router_id, rib_options.cluster_id,
+        attributes(pages, {rib_options.local_as.value, rib_options.router_id, rib_options.cluster_id,
                     rib_options.hash_seed}),
-        table(rib_options.hash_seed) {}
+        table(pages, rib_options.hash_seed) {}
 
   Rib::Options options;
+  PagePool pages;
   AttributeStore attributes;
   RouteTable table;
   std::vector<std::unique_ptr<Peer>> peers;  // by slot; 0 is ourselves
@@ -54,10 +55,21 @@ struct RibState {
     --table.route(route).pins;
     remove_if_unused(route);
   }
+  // Later, in reap(): first everybody is told, then comes what only makes room.
   void remove_if_unused(RouteIndex index) {
-    const Route& route = table.route(index);
-    if (route.pins == 0 && !route.change_waits && !table.is_live(index)) table.remove(index);
+    Route& route = table.route(index);
+    if (route.listed_unused || !is_unused(index)) return;
+    route.listed_unused = true;
+    unused.push_back(index);
   }
+  // Removes what is unused still, `count` routes at least and at a time. True when there are more.
+  bool reap(std::size_t count);
+  [[nodiscard]] bool is_unused(RouteIndex index) const {
+    const Route& route = table.route(index);
+    return route.pins == 0 && !route.change_waits && !table.is_live(index);
+  }
+
+  std::vector<RouteIndex> unused;  // have `listed_unused`
 };
 
 }  // namespace bgp

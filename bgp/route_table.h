@@ -43,7 +43,7 @@ static_assert(sizeof(Path) == 28);
 
 class RouteTable {
  public:
-  explicit RouteTable(uint64_t seed) : seed_(seed) {}
+  RouteTable(PagePool& pool, uint64_t seed) : seed_(seed), arena_(pool), routes_(pool) {}
 
   [[nodiscard]] uint32_t hash(std::span<const uint8_t> key) const;
   [[nodiscard]] RouteIndex find(std::span<const uint8_t> key, uint32_t hash) const;
@@ -88,6 +88,8 @@ class RouteTable {
     const Path& p = path(first);
     return p.is_tombstone() || p.rejected != Rejected::None ? kNoPath : first;
   }
+  // To be called when there is time.
+  void tidy() { arena_.drop_empty_pages(); }
   [[nodiscard]] RouteIndex end() const { return routes_.end(); }  // above every index in use
   [[nodiscard]] std::size_t mapped_bytes() const {
     return arena_.mapped_bytes() + routes_.mapped_bytes();

@@ -29,6 +29,7 @@ constexpr uint64_t kCountedExactly = 1024;
 UpdateGroup::UpdateGroup(RibState& state, GroupKey key)
     : state_(state),
       key_(std::move(key)),
+      newest_(state.pages),
       compact_at_(state.options.log_slack),
       window_(state.options.batch_routes * (key_.max_message > kMaxMessage ? 4 : 1)) {}
 

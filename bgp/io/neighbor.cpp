@@ -597,7 +597,14 @@ void Neighbor::attach(Slot slot, tcp::socket socket) {
 // Memberships first: they decide what the neighbor sends.
 void Neighbor::refill() {
   if (!up_ || at(*up_) == nullptr) return;
-  while (at(*up_)->queued() < kQueueLimit) {
+  const auto connection = at(*up_);
+  connection->cork();
+  fill(*connection);
+  connection->uncork();
+}
+
+void Neighbor::fill(const Connection& connection) {
+  while (connection.queued() < kQueueLimit) {
     if (std::exchange(default_owed_, false)) send_default();
     auto message = targets_ ? core_.target_rib.pull(peer_) : nullptr;
     if (message != nullptr && owes_default()) default_owed_ = drops_default(*message);

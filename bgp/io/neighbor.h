@@ -113,6 +113,7 @@ class Neighbor : public std::enable_shared_from_this<Neighbor> {
   void memberships_changed();
   bool owes_default() const;
   void send_default();
+  void fill(const Connection& connection);
   void send(std::shared_ptr<const net::Bytes> message, bool of_targets);
   void log_errors(const Update& update);
   void enforce_limit();

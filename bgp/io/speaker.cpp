@@ -32,6 +32,7 @@ constexpr std::size_t kMaxUnestablished = 1024;  // accepted connections without
 // UPDATEs, if no flush came earlier: what they changed is to be sent while the caches have it.
 constexpr unsigned kFlushAfter = 32;
 constexpr auto kMemoryInterval = 100ms;  // while the RIB grows or shrinks
+constexpr auto kTidyInterval = 2ms;      // ... when it does no longer, until it is tidy
 
 Rib::Options rib_options(AfiSafi family, const Settings& settings) {
   const uint32_t router_id = settings.router_id.v4_value();
@@ -40,7 +41,7 @@ Rib::Options rib_options(AfiSafi family, const Settings& settings) {
   options.router_id = router_id;
   options.cluster_id = settings.cluster_id.value_or(router_id);
   options.family = family;
-  options.track_changes = family != kRouteTargetConstrain;
+  options.track_changes = false;  // see track_changes()
   options.hash_seed = std::random_device{}();  // keys come from the neighbors
   return options;
 }
@@ -167,7 +168,12 @@ struct Speaker::Impl : std::enable_shared_from_this<Speaker::Impl> {
   std::expected<void, StartError> reconfigure(const Settings& settings);
   void schedule_flush();
   void flush();
+  void track_changes() {
+    core.rib.track_changes(changes_handler != nullptr || !core.taps.empty());
+  }
   void watch_memory();
+  void arm_memory_watch(net::Duration interval);
+  [[nodiscard]] bool tidy();
   void trim_memory();
   void check_convergence();
   void converge();
@@ -197,6 +203,7 @@ struct Speaker::Impl : std::enable_shared_from_this<Speaker::Impl> {
   bool memory_watched = false;
   bool flushing = false;
   unsigned touched = 0;  // times that the RIB was, since the last flush
+  uint64_t flushes = 0, flushes_seen = 0;  // the latter by watch_memory()
   uint64_t rejects_not_logged = 0;
   net::TimePoint last_reject_log{};
 };
@@ -473,18 +480,35 @@ void Speaker::Impl::flush() {
   watch_memory();
 }
 
-// Routes go when the last neighbor was told, which may be after the last flush.
+// Making room is not urgent: it has its turn when the RIB is at rest, and now and then if it is not.
 void Speaker::Impl::watch_memory() {
+  ++flushes;
   if (std::exchange(memory_watched, true)) return;
-  memory_watch.expires_after(kMemoryInterval);
+  arm_memory_watch(kMemoryInterval);
+}
+
+void Speaker::Impl::arm_memory_watch(net::Duration interval) {
+  memory_watch.expires_after(interval);
   memory_watch.async_wait([weak = weak_from_this()](const error_code& error) {
     const auto self = weak.lock();
     if (error || self == nullptr) return;
-    self->memory_watched = false;
+    const bool at_rest = std::exchange(self->flushes_seen, self->flushes) == self->flushes;
     const std::size_t before = std::exchange(self->memory_seen, self->core.rib.memory_bytes());
-    self->trim_memory();
-    if (before != self->memory_seen) self->watch_memory();
+    const bool more = self->tidy();
+    if (!more && at_rest) self->trim_memory();
+    if (at_rest && more)
+      self->arm_memory_watch(kTidyInterval);
+    else if (more || !at_rest || before != self->memory_seen)
+      self->arm_memory_watch(kMemoryInterval);
+    else
+      self->memory_watched = false;
   });
+}
+
+bool Speaker::Impl::tidy() {
+  bool more = false;
+  for (Rib* rib : {&core.target_rib, &core.rib}) more |= rib->tidy();
+  return more;
 }
 
 // malloc keeps what is freed; once most of a large table is gone, it is to give it back.
@@ -726,6 +750,7 @@ void Speaker::withdraw(const NlriItem& item) {
 
 void Speaker::on_changes(std::function<void(const std::vector<RibChange>&)> handler) {
   impl_->changes_handler = std::move(handler);
+  impl_->track_changes();
 }
 
 void Speaker::on_converged(std::function<void()> handler) {
@@ -775,9 +800,15 @@ RoutePolicyPtr Speaker::accept_policy(PeerId peer) const {
   return traits == nullptr ? nullptr : traits->accept;
 }
 
-void Speaker::add_tap(Tap& tap) { impl_->core.taps.push_back(&tap); }
+void Speaker::add_tap(Tap& tap) {
+  impl_->core.taps.push_back(&tap);
+  impl_->track_changes();
+}
 
-void Speaker::remove_tap(Tap& tap) { std::erase(impl_->core.taps, &tap); }
+void Speaker::remove_tap(Tap& tap) {
+  std::erase(impl_->core.taps, &tap);
+  impl_->track_changes();
+}
 
 const Rib& Speaker::rib() const { return impl_->core.rib; }
 

@@ -170,9 +170,10 @@ TEST(Memory, ATableThatIsWithdrawnButForAFewRoutesGivesItsMemoryBack) {
 }
 
 TEST(RouteArray, ChunksGoWhenNothingInThemIsUsed) {
-  RouteArray routes;
+  PagePool pool;
+  RouteArray routes(pool);
   std::vector<RouteIndex> taken;
-  for (int i = 0; i < 20000; ++i) {
+  for (int i = 0; i < 40000; ++i) {
     const RouteIndex index = routes.take();
     ASSERT_LT(index, routes.end());
     ASSERT_EQ(routes[index].first, kNoPath);
@@ -188,7 +189,7 @@ TEST(RouteArray, ChunksGoWhenNothingInThemIsUsed) {
   EXPECT_EQ(routes[10000].first, 7u);
   EXPECT_EQ(routes[3].first, kNoPath);
   EXPECT_LT(routes.mapped_bytes(), peak / 4);
-  EXPECT_EQ(routes.end(), 10000u / 4096 * 4096 + 4096);
+  EXPECT_EQ(routes.end(), 10000u / 8192 * 8192 + 8192);
   const RouteIndex again = routes.take();
   EXPECT_NE(again, 10000u);
   EXPECT_EQ(routes[again].first, kNoPath);
