@@ -2,7 +2,8 @@
 // Memory for the parts of the RIB, in pages of 64 KiB that are cut out of blocks of 2 MiB: one huge
 // page each, because a fault for each small page costs more than all else that is done for the
 // routes on it. Pages that are given are kept and taken again; they go back to the system with
-// give_back(), which the owner calls when there is time for it: that too costs more than the routes.
+// give_back(), which the owner calls when there is time for it: that too costs more than the
+// routes.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -18,11 +18,11 @@ inline constexpr RouteIndex kNoRoute = 0xffffffff;
 inline constexpr PathRef kNoPath = Arena::kNull;
 
 struct Route {
-  PathRef first = kNoPath;    // kNoPath: this index is free
-  uint16_t pins = 0;             // update groups that have a change of it in their log
-  bool change_waits : 1 = false;  // for take_changes()
-  bool change_told : 1 = false;   // the reader of take_changes() has it
-  bool listed_unused : 1 = false; // see RibState::remove_if_unused()
+  PathRef first = kNoPath;         // kNoPath: this index is free
+  uint16_t pins = 0;               // update groups that have a change of it in their log
+  bool change_waits : 1 = false;   // for take_changes()
+  bool change_told : 1 = false;    // the reader of take_changes() has it
+  bool listed_unused : 1 = false;  // see RibState::remove_if_unused()
 };
 static_assert(sizeof(Route) == 8);
 

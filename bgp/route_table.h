@@ -18,6 +18,8 @@
 
 namespace bgp {
 
+inline constexpr unsigned kEraBits = 3, kEras = 1 << kEraBits;  // see is_stale()
+
 struct Path {
   PathRef next = kNoPath;           // of the same route, best first
   PathRef peer_previous = kNoPath;  // Adj-RIB-In of the peer
@@ -29,10 +31,10 @@ struct Path {
   uint8_t shape = 0;
   BestPathReason reason = BestPathReason::OnlyPath;
   Rejected rejected = Rejected::None;
-  bool stale : 1 = false;
-  bool not_refreshed : 1 = false;  // since the peer's BoRR
-  bool long_lived : 1 = false;     // stale beyond the restart time, RFC 9494
-  bool flagged : 1 = false;        // Verdict::Flag
+  uint8_t era : kEraBits = 0;    // Peer::era when it was last announced
+  uint8_t round : kEraBits = 0;  // Peer::round then
+  bool long_lived : 1 = false;   // stale beyond the restart time, RFC 9494
+  bool flagged : 1 = false;      // Verdict::Flag
 
   bool is_tombstone() const { return attributes == Arena::kNull; }
   std::span<const uint8_t> nlri() const {

@@ -11,8 +11,10 @@
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <deque>
 #include <map>
 #include <random>
+#include <set>
 #include <utility>
 
 #include "bgp/io/accept_limits.h"
@@ -31,8 +33,9 @@ constexpr auto kRejectLogInterval = 1s;
 constexpr std::size_t kMaxUnestablished = 1024;  // accepted connections without a session, of all
 // UPDATEs, if no flush came earlier: what they changed is to be sent while the caches have it.
 constexpr unsigned kFlushAfter = 32;
-constexpr auto kMemoryInterval = 100ms;  // while the RIB grows or shrinks
-constexpr auto kTidyInterval = 2ms;      // ... when it does no longer, until it is tidy
+constexpr std::size_t kTurnOctets = 4 << 20;  // that flush() puts into queues, some milliseconds
+constexpr auto kMemoryInterval = 100ms;       // while the RIB grows or shrinks
+constexpr auto kTidyInterval = 2ms;           // ... when it does no longer, until it is tidy
 
 Rib::Options rib_options(AfiSafi family, const Settings& settings) {
   const uint32_t router_id = settings.router_id.v4_value();
@@ -41,7 +44,7 @@ Rib::Options rib_options(AfiSafi family, const Settings& settings) {
   options.router_id = router_id;
   options.cluster_id = settings.cluster_id.value_or(router_id);
   options.family = family;
-  options.track_changes = false;  // see track_changes()
+  options.track_changes = false;               // see track_changes()
   options.hash_seed = std::random_device{}();  // keys come from the neighbors
   return options;
 }
@@ -168,9 +171,8 @@ struct Speaker::Impl : std::enable_shared_from_this<Speaker::Impl> {
   std::expected<void, StartError> reconfigure(const Settings& settings);
   void schedule_flush();
   void flush();
-  void track_changes() {
-    core.rib.track_changes(changes_handler != nullptr || !core.taps.empty());
-  }
+  void serve();
+  void track_changes() { core.rib.track_changes(changes_handler != nullptr || !core.taps.empty()); }
   void watch_memory();
   void arm_memory_watch(net::Duration interval);
   [[nodiscard]] bool tidy();
@@ -189,6 +191,8 @@ struct Speaker::Impl : std::enable_shared_from_this<Speaker::Impl> {
   AcceptLimits limits;
   ImportTargets import_targets;
   std::map<PeerId, Neighbor*> by_peer;
+  std::deque<PeerId> ready;  // to be served by the next flush()
+  std::set<PeerId> waiting;  // the same
   std::function<void(const std::vector<RibChange>&)> changes_handler;
   std::function<void()> converged_handler;
   std::function<void()> stopped;
@@ -202,7 +206,7 @@ struct Speaker::Impl : std::enable_shared_from_this<Speaker::Impl> {
   std::size_t memory_seen = 0;
   bool memory_watched = false;
   bool flushing = false;
-  unsigned touched = 0;  // times that the RIB was, since the last flush
+  unsigned touched = 0;                    // times that the RIB was, since the last flush
   uint64_t flushes = 0, flushes_seen = 0;  // the latter by watch_memory()
   uint64_t rejects_not_logged = 0;
   net::TimePoint last_reject_log{};
@@ -476,11 +480,27 @@ void Speaker::Impl::flush() {
   for (const auto& [key, neighbor] : neighbors) neighbor->apply_memberships();
   for (Rib* rib : {&core.target_rib, &core.rib})
     for (const PeerId peer : rib->take_ready())
-      if (const auto found = by_peer.find(peer); found != by_peer.end()) found->second->refill();
+      if (waiting.insert(peer).second) ready.push_back(peer);
+  flushing = true;
+  serve();
+  flushing = false;
   watch_memory();
 }
 
-// Making room is not urgent: it has its turn when the RIB is at rest, and now and then if it is not.
+// Those who have something to be sent, as many as a turn is to see to.
+void Speaker::Impl::serve() {
+  for (std::size_t octets = 0; !ready.empty() && octets < kTurnOctets;) {
+    const PeerId peer = ready.front();
+    ready.pop_front();
+    waiting.erase(peer);
+    if (const auto found = by_peer.find(peer); found != by_peer.end())
+      octets += found->second->refill();
+  }
+  if (!ready.empty()) schedule_flush();
+}
+
+// Making room is not urgent: it has its turn when the RIB is at rest, and now and then if it is
+// not.
 void Speaker::Impl::watch_memory() {
   ++flushes;
   if (std::exchange(memory_watched, true)) return;

@@ -250,7 +250,8 @@ TEST(AttributeStore, EqualSetsShareOneRecordAndUnpackToTheSame) {
 
 TEST(AttributeStore, TheHeadTellsWhatTheDecisionAsks) {
   PagePool pool;
-  AttributeStore store(pool, {.local_as = 65000, .router_id = 10, .cluster_id = 20, .hash_seed = 1});
+  AttributeStore store(pool,
+                       {.local_as = 65000, .router_id = 10, .cluster_id = 20, .hash_seed = 1});
   Attributes a;
   a.as_path = {{AsPathSegment::Sequence, {65001, 65002}}, {AsPathSegment::Set, {1, 2}}};
   a.local_pref = 7;
