@@ -75,6 +75,7 @@ one_run() {
     if [ -s "$file.part" ]; then mv "$file.part" "$file"; else tail -3 "$SCRATCH/load.log" >&2; fi
   else
     echo "$peer did not start" >&2
+    tail -qn 3 "$SCRATCH/$peer"/{out,log,*.out} 2>/dev/null >&2
   fi
   rm -f "$file.part"
   stop_daemon

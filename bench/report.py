@@ -11,6 +11,7 @@ import glob
 import json
 import os
 import platform
+import re
 import statistics
 import sys
 
@@ -46,6 +47,13 @@ def left(run, p):
     return 100 * p["rss_after_kb"] / run["rss_peak_kb"]
 
 
+def left_of_growth(run, p):
+    """The process itself, without a route, not counted."""
+    base = run["rss_established_kb"]
+    grown = run["rss_peak_kb"] - base
+    return max(0, 100 * (p["rss_after_kb"] - base) / grown) if grown > 0 else None
+
+
 # heading, median of the runs, text, and whether more is better (None: not compared)
 COLUMNS = [
     ("announce, routes/s", lambda r: rate(r, "announce"), "{:,.0f}", True),
@@ -55,12 +63,13 @@ COLUMNS = [
      "{:.2f}", False),
     ("RSS octets a route", lambda r: median(r, "announce", growth), "{:.0f}", False),
     ("RSS after withdraw, % of peak", lambda r: median(r, "withdraw", left), "{:.0f}", None),
+    ("… % of its growth", lambda r: median(r, "withdraw", left_of_growth), "{:.0f}", None),
     ("announce p50 µs", lambda r: median(r, "latency", field("all_p50_us")), "{:,.0f}", False),
     ("p99 µs", lambda r: median(r, "latency", field("all_p99_us")), "{:,.0f}", False),
     ("session drop s", lambda r: median(r, "drop", field("secs")), "{:.3f}", False),
     ("late joiner s", lambda r: median(r, "late", field("secs")), "{:.3f}", False),
 ]
-UNIQUE = COLUMNS[:6]
+UNIQUE = COLUMNS[:7]
 
 
 def load(folder):
@@ -84,6 +93,9 @@ def table(runs, columns):
         by_peer[run["label"]].append(run)
     peers = sorted(by_peer, key=lambda p: (ORDER.index(p) if p in ORDER else len(ORDER), p))
     values = {p: [column[1](by_peer[p]) for column in columns] for p in peers}
+    peers = [p for p in peers if any(v is not None for v in values[p])]
+    if not peers:
+        return
     yield "| | " + " | ".join(column[0] for column in columns) + " | runs |"
     yield "|:--|" + "--:|" * (len(columns) + 1)
     for p in peers:
@@ -113,24 +125,31 @@ def machine():
                 break
     with open("/proc/meminfo", encoding="utf-8") as file:
         memory = int(file.readline().split()[1]) // (1024 * 1024)
-    return f"{os.cpu_count()} cores ({cpu}), {memory} GiB, Linux {platform.release()}"
+    kernel = ".".join(re.match(r"[0-9.]+", platform.release()).group().split(".")[:2])
+    return f"{os.cpu_count()} cores ({cpu}), {memory} GiB, Linux {kernel}"
 
 
 def report(folder):
     yield f"Measured on {datetime.date.today():%d %B %Y}: {machine()}."
     yield ""
+    results = load(folder)
+    measured = {run["label"] for runs in results.values() for run in runs}
     with open(os.path.join(folder, "versions.txt"), encoding="utf-8") as file:
         for line in file:
             peer, tab, version = line.rstrip("\n").partition("\t")
+            if tab and peer not in measured:
+                continue
             yield f"- `{peer}`: {version}" if tab else f"- {peer}"
-    results = load(folder)
     for kind, senders, receivers, routes in sorted(results):
+        columns = UNIQUE if kind == "unique" else COLUMNS
+        lines = list(table(results[(kind, senders, receivers, routes)], columns))
+        if not lines:
+            continue
         yield ""
         what = ", an attribute set for each" if kind == "unique" else ""
         yield f"### {routes:,} routes{what}: {senders} senders, {receivers} receivers"
         yield ""
-        columns = UNIQUE if kind == "unique" else COLUMNS
-        yield from table(results[(kind, senders, receivers, routes)], columns)
+        yield from lines
     wrong = [
         f"{run['label']} ({name})"
         for runs in results.values() for run in runs for p in run["phases"]

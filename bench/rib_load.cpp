@@ -3,6 +3,7 @@
 // and put in, a read's worth of each in turn, and what each peer is to be sent is pulled out. Every
 // peer is a reflector client. For profiles; the figures that count come from run.sh.
 #include <malloc.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include <algorithm>
@@ -13,10 +14,13 @@
 #include <string>
 #include <vector>
 
+#include "bench/rib_routes.h"
 #include "bgp/message.h"
 #include "bgp/rib.h"
 #include "evpn/nlri.h"
 #include "net/bytes.h"
+
+using namespace bench;
 
 namespace {
 
@@ -28,71 +32,17 @@ double cpu_seconds() {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
+long page_faults() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_minflt;
+}
+
 std::size_t resident_bytes() {
   std::ifstream statm("/proc/self/statm");
   std::size_t size = 0, resident = 0;
   statm >> size >> resident;
   return resident * 4096;
-}
-
-struct Sender {
-  std::vector<net::Bytes> announcements, withdrawals;
-};
-
-net::Bytes nlri(uint32_t sender, uint32_t number) {
-  evpn::MacIp route;
-  const net::IpAddress vtep = net::IpAddress::v4(0x0a630100 + sender);
-  net::ByteWriter rd;
-  rd.u16(1);
-  rd.bytes(vtep.bytes());
-  rd.u16(1);
-  route.rd = net::RouteDistinguisher::from_bytes(rd.view());
-  net::ByteWriter mac;
-  mac.u8(2);
-  mac.u8(static_cast<uint8_t>(sender));
-  mac.u32(number);
-  route.mac = net::MacAddress::from_bytes(mac.view());
-  route.ip = net::IpAddress::v4(0x0a000000 | sender << 20 | number);
-  route.label1 = 100;
-  return evpn::encode(route);
-}
-
-bgp::Attributes attributes(uint32_t sender, uint32_t number) {
-  bgp::Attributes a;
-  a.local_pref = 100;
-  a.next_hop = net::IpAddress::v4(0x0a630100 + sender);
-  a.extended_communities = {{0x00, 0x02, 0xfd, 0xe8, 0x00, 0x00, 0x00, 0x64},
-                            {0x03, 0x0c, 0, 0, 0, 0, 0, 8}};
-  if (number != 0)
-    a.extended_communities.push_back(
-        {0x06, 0x00, 0, 0, static_cast<uint8_t>(number >> 24), static_cast<uint8_t>(number >> 16),
-         static_cast<uint8_t>(number >> 8), static_cast<uint8_t>(number)});
-  return a;
-}
-
-Sender make_sender(uint32_t sender, uint32_t routes, bool unique) {
-  std::vector<net::Bytes> storage;
-  std::vector<std::span<const uint8_t>> spans;
-  for (uint32_t i = 0; i < routes; ++i) storage.push_back(nlri(sender, i));
-  for (const net::Bytes& n : storage) spans.push_back(n);
-  Sender out;
-  for (std::size_t done = 0; done < spans.size();) {
-    const auto a = attributes(sender, unique ? static_cast<uint32_t>(done) + 1 : 0);
-    auto rest = std::span<const std::span<const uint8_t>>(spans).subspan(done);
-    if (unique) rest = rest.first(1);
-    auto packed = bgp::encode_reach(bgp::kL2vpnEvpn, a.next_hop, bgp::encode_attributes(a, {}),
-                                    rest, bgp::kMaxMessage);
-    done += packed.taken;
-    out.announcements.push_back(std::move(packed.message));
-  }
-  for (std::size_t done = 0; done < spans.size();) {
-    auto packed = bgp::encode_unreach(
-        bgp::kL2vpnEvpn, std::span<const std::span<const uint8_t>>(spans).subspan(done),
-        bgp::kMaxMessage);
-    done += packed.taken;
-    out.withdrawals.push_back(std::move(packed.message));
-  }
-  return out;
 }
 
 struct Load {
@@ -115,6 +65,7 @@ struct Load {
   void phase(const char* name, std::vector<net::Bytes> Sender::* list, double routes) {
     std::vector<std::size_t> next(senders.size());
     octets_out = 0;
+    const long faults = page_faults();
     const double begin = cpu_seconds();
     for (bool more = true; more;) {
       more = false;
@@ -130,9 +81,19 @@ struct Load {
       }
     }
     const double seconds = cpu_seconds() - begin;
-    std::printf("%-12s %8.0f ns a route  %9.0f routes/s  out %6.1f octets a route  RSS %zu MiB\n",
-                name, seconds * 1e9 / routes, routes / seconds,
-                static_cast<double>(octets_out) / routes, resident_bytes() >> 20);
+    const long faulted = page_faults() - faults;
+    const double tidied = cpu_seconds();
+    while (rib.tidy()) {
+    }
+    (void)rib.tidy();  // what was not needed since the call before
+    while (rib.tidy()) {
+    }
+    malloc_trim(0);
+    std::printf(
+        "%-12s %8.0f ns a route  %9.0f routes/s  out %6.1f octets a route  RSS %zu MiB, "
+        "tidy %.0f ns a route, %ld page faults\n",
+        name, seconds * 1e9 / routes, routes / seconds, static_cast<double>(octets_out) / routes,
+        resident_bytes() >> 20, (cpu_seconds() - tidied) * 1e9 / routes, faulted);
   }
 };
 

@@ -51,7 +51,8 @@ class AttributeStore {
     uint32_t cluster_id = 0;
     uint64_t hash_seed = 0;
   };
-  explicit AttributeStore(const Identity& identity) : identity_(identity) {}
+  AttributeStore(PagePool& pool, const Identity& identity)
+      : identity_(identity), arena_(pool) {}
 
   // The set's name, with one reference for the caller.
   [[nodiscard]] AttributeId intern(const Attributes& attributes);
@@ -62,6 +63,8 @@ class AttributeStore {
   }
   [[nodiscard]] Attributes unpack(AttributeId id) const;
   [[nodiscard]] std::size_t size() const { return size_; }
+  // To be called when there is time.
+  void tidy() { arena_.drop_empty_pages(); }
   [[nodiscard]] std::size_t mapped_bytes() const { return arena_.mapped_bytes(); }
 
  private:

@@ -127,7 +127,8 @@ class Rib {
     // messages), and the length from which an update group's log is compacted. Small in tests.
     std::size_t batch_routes = 2048;
     std::size_t log_slack = 16384;
-    std::size_t work_paths = 4096;  // that a call of work() removes; under a millisecond
+    std::size_t work_paths = 4096;    // that a call of work() sees to; about a millisecond
+    std::size_t pull_routes = 16384;  // that a call of pull() looks at without finding one
   };
   explicit Rib(const Options& options);
   ~Rib();
@@ -170,10 +171,19 @@ class Rib {
   void withdraw(PeerId peer, std::span<const NlriItem> items);
   void withdraw(PeerId peer, std::span<const uint8_t> key);
 
-  // Removes some of the paths that peer_down(), end_of_rib() and flush_stale() left. True when
-  // there are more: to be called again, after others had their turn. Meanwhile a new session of the
-  // peer may come up; what it announces takes the place of what is still to be removed.
+  // Sees to some of the paths that peer_down(), end_of_rib(), flush_stale(), long_lived_stale(),
+  // set_policies() and refresh_ends() left. True when there are more: to be called again, after
+  // others had their turn. Meanwhile a new session of the peer may come up; what it announces takes
+  // the place of what is still to be removed.
   bool work();
+
+  // Makes room: removes some of the routes that are withdrawn and told, then gives memory back that
+  // was not needed since the last call. For when there is time. True when there is more.
+  bool tidy();
+
+  // Whether take_changes() has something to tell; to begin with, as the options say. Not what
+  // happened before.
+  void track_changes(bool track);
 
   // Until released, nothing is advertised (a restarting speaker that defers, RFC 4724 section 4.1).
   void hold_advertisements(bool hold);
@@ -182,6 +192,9 @@ class Rib {
   [[nodiscard]] std::vector<PeerId> take_ready();
   // The next whole BGP message (header included) for the peer; null when it has all.
   [[nodiscard]] std::shared_ptr<const net::Bytes> pull(PeerId peer);
+  // pull() returned null only because it looked at many routes that are not for this peer: to be
+  // called again after others had their turn. take_ready() names the peer too.
+  [[nodiscard]] bool unfinished(PeerId peer) const;
 
   // `queued` is exact for up to a thousand changes; from there on it may count too many.
   [[nodiscard]] PeerCounts counts(PeerId peer) const;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "bgp/route_array.h"
 
+#include <new>
 #include <utility>
 
 namespace bgp {
 
 RouteArray::~RouteArray() {
   for (const Chunk& chunk : chunks_)
-    if (chunk.routes != nothing()) delete[] chunk.routes;
+    if (chunk.routes != nothing())
+      pool_.give(chunk.block, reinterpret_cast<const uint8_t*>(chunk.routes));
 }
 
 Route* RouteArray::nothing() {
@@ -30,7 +32,7 @@ RouteIndex RouteArray::take() {
   const uint32_t number = roomy_.back();
   Chunk& chunk = chunks_[number];
   if (chunk.routes == nothing()) {
-    chunk.routes = new Route[kChunk];
+    chunk.routes = new (pool_.take(chunk.block)) Route[kChunk];
     ++mapped_;
   }
   uint16_t slot = chunk.free_slot;
@@ -51,7 +53,7 @@ void RouteArray::give(RouteIndex index) {
     const auto slot = static_cast<uint16_t>(index % kChunk);
     chunk.routes[slot] = {.pins = std::exchange(chunk.free_slot, slot)};
   } else {
-    delete[] chunk.routes;
+    pool_.give(chunk.block, reinterpret_cast<const uint8_t*>(chunk.routes));
     --mapped_;
     chunk = {.routes = nothing(), .listed = chunk.listed};
     while (!chunks_.empty() && chunks_.back().used == 0) chunks_.pop_back();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bgp/arena.h"
+#include "bgp/page_pool.h"
 
 namespace bgp {
 
@@ -17,15 +18,17 @@ inline constexpr RouteIndex kNoRoute = 0xffffffff;
 inline constexpr PathRef kNoPath = Arena::kNull;
 
 struct Route {
-  PathRef first = kNoPath;    // kNoPath: this index is free
-  uint16_t pins = 0;          // update groups that have a change of it in their log
-  bool change_waits = false;  // for take_changes()
-  bool change_told = false;   // the reader of take_changes() has it
+  PathRef first = kNoPath;         // kNoPath: this index is free
+  uint16_t pins = 0;               // update groups that have a change of it in their log
+  bool change_waits : 1 = false;   // for take_changes()
+  bool change_told : 1 = false;    // the reader of take_changes() has it
+  bool listed_unused : 1 = false;  // see RibState::remove_if_unused()
 };
+static_assert(sizeof(Route) == 8);
 
 class RouteArray {
  public:
-  RouteArray() = default;
+  explicit RouteArray(PagePool& pool) : pool_(pool) {}
   ~RouteArray();
   RouteArray(const RouteArray&) = delete;
   RouteArray& operator=(const RouteArray&) = delete;
@@ -46,10 +49,11 @@ class RouteArray {
   [[nodiscard]] std::size_t mapped_bytes() const { return mapped_ * kChunk * sizeof(Route); }
 
  private:
-  static constexpr std::size_t kChunk = 4096;
+  static constexpr std::size_t kChunk = PagePool::kPageSize / sizeof(Route);
   static constexpr uint16_t kNone = 0xffff;
   struct Chunk {
     Route* routes = nullptr;  // of one that is empty: shared by all of these, never written
+    uint32_t block = 0;       // of the pool
     uint16_t used = 0;
     uint16_t fresh = 0;          // from here on nothing was ever used
     uint16_t free_slot = kNone;  // list through the `pins` of free routes
@@ -57,6 +61,7 @@ class RouteArray {
   };
   static Route* nothing();
 
+  PagePool& pool_;
   std::vector<Chunk> chunks_;
   std::vector<uint32_t> roomy_;  // chunks that may have a free index
   std::size_t mapped_ = 0;

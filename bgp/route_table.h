@@ -18,6 +18,8 @@
 
 namespace bgp {
 
+inline constexpr unsigned kEraBits = 3, kEras = 1 << kEraBits;  // see is_stale()
+
 struct Path {
   PathRef next = kNoPath;           // of the same route, best first
   PathRef peer_previous = kNoPath;  // Adj-RIB-In of the peer
@@ -29,10 +31,10 @@ struct Path {
   uint8_t shape = 0;
   BestPathReason reason = BestPathReason::OnlyPath;
   Rejected rejected = Rejected::None;
-  bool stale : 1 = false;
-  bool not_refreshed : 1 = false;  // since the peer's BoRR
-  bool long_lived : 1 = false;     // stale beyond the restart time, RFC 9494
-  bool flagged : 1 = false;        // Verdict::Flag
+  uint8_t era : kEraBits = 0;    // Peer::era when it was last announced
+  uint8_t round : kEraBits = 0;  // Peer::round then
+  bool long_lived : 1 = false;   // stale beyond the restart time, RFC 9494
+  bool flagged : 1 = false;      // Verdict::Flag
 
   bool is_tombstone() const { return attributes == Arena::kNull; }
   std::span<const uint8_t> nlri() const {
@@ -43,7 +45,7 @@ static_assert(sizeof(Path) == 28);
 
 class RouteTable {
  public:
-  explicit RouteTable(uint64_t seed) : seed_(seed) {}
+  RouteTable(PagePool& pool, uint64_t seed) : seed_(seed), arena_(pool), routes_(pool) {}
 
   [[nodiscard]] uint32_t hash(std::span<const uint8_t> key) const;
   [[nodiscard]] RouteIndex find(std::span<const uint8_t> key, uint32_t hash) const;
@@ -88,6 +90,8 @@ class RouteTable {
     const Path& p = path(first);
     return p.is_tombstone() || p.rejected != Rejected::None ? kNoPath : first;
   }
+  // To be called when there is time.
+  void tidy() { arena_.drop_empty_pages(); }
   [[nodiscard]] RouteIndex end() const { return routes_.end(); }  // above every index in use
   [[nodiscard]] std::size_t mapped_bytes() const {
     return arena_.mapped_bytes() + routes_.mapped_bytes();

@@ -58,6 +58,7 @@ struct Batch {
   bool filterable = false;               // its messages have their attributes
   LogPosition log_from = 0, log_to = 0;  // the stretch; of_table: the log's end when made
   RouteIndex table_from = 0, table_to = 0;
+  std::size_t looked_at = 0;  // routes
 };
 
 // What a group knows of one peer.
@@ -76,6 +77,7 @@ struct Subscriber {
   Walk walk = Walk::None;
   bool walk_enhanced = false;  // ends with EoRR
   bool log_turn = false;       // the log's turn, in a long walk
+  bool unfinished = false;     // the last pull() gave up, see Rib::unfinished()
   uint32_t walk_batches = 0;
   RouteIndex walk_next = 0, walk_end = 0;
   Request request = Request::None;  // a route refresh to be done next
@@ -118,6 +120,11 @@ class UpdateGroup {
   [[nodiscard]] static bool has(const Subscriber& subscriber, RouteIndex route) {
     return holds(subscriber, route);
   }
+  // Forgets some of what every peer has passed. True when that was all. With nobody in the group it
+  // must be, before the group goes.
+  bool trim();
+  // Gives memory back that the routes of now don't need.
+  void tidy();
   // Batches kept for others must not outlive a peer's slot.
   void forget_batches() { shared_.clear(); }
 
@@ -191,8 +198,8 @@ class UpdateGroup {
   void encode_withdrawn(Batch& batch, std::span<const RouteIndex> routes);
   [[nodiscard]] MessagePtr encode_refresh_mark(uint8_t subtype) const;
 
-  void trim();
   void compact();
+  [[nodiscard]] std::size_t stretch() const;
 
   RibState& state_;
   GroupKey key_;

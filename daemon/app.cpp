@@ -71,7 +71,6 @@ std::expected<void, std::string> App::start() {
   speaker_ = std::make_unique<bgp::io::Speaker>(io_, evpn::family(), settings_.bgp);
   route_policies_ = RoutePolicies(settings_, {});
   apply_route_policies();
-  speaker_->on_changes([this](const auto& changes) { routes_changed(changes); });
   speaker_->on_converged([this] { converge(); });
   monitor_ = std::make_unique<Monitor>(*this);
   speaker_->set_import_targets(import_targets(settings_));
@@ -134,6 +133,8 @@ std::expected<void, std::string> App::start_data_path() {
 }
 
 Domain* App::add_domain(const config::BroadcastDomain& settings) {
+  // Not before there is one: a mere reflector need not be told.
+  speaker_->on_changes([this](const auto& changes) { routes_changed(changes); });
   domains_.push_back(std::make_unique<Domain>(
       settings, settings_.policies,
       Services{io_, *speaker_, *kernel_, fast_path_.get(), *sender_, soft_policy_, log_}));

@@ -19,11 +19,11 @@ bird_start() {
     echo "evpn table evpntab;"
     echo "protocol device { }"
     echo "protocol direct { ipv4; }"
-    echo "template bgp client {"
+    echo "template bgp pe {  # "client" is one of its words"
     echo "  local $DUT as $AS; rr client; rr cluster id $DUT; passive on;"
     echo "  evpn { table evpntab; igp table master4; import all; export all; };"
     echo "}"
-    for a in $(peers "$1" "$2"); do echo "protocol bgp c$((++n)) from client { neighbor $a as $AS; }"; done
+    for a in $(peers "$1" "$2"); do echo "protocol bgp c$((++n)) from pe { neighbor $a as $AS; }"; done
   } >"$dir/bird.conf"
   ip netns exec "$DUT_NS" "$BIRD" -f -c "$dir/bird.conf" -s "$dir/ctl" -P "$dir/pid" >"$dir/out" 2>&1 8>&- &
   PID=$! PIDS=($!)

@@ -90,7 +90,12 @@ void Connection::send(std::shared_ptr<const net::Bytes> message) {
   if (closed_ || finishing_ || message == nullptr) return;
   queued_ += message->size();
   if (!gather_small(*message)) queue_.push_back(std::move(message));
-  if (!writing_) write();
+  if (!writing_ && !corked_) write();
+}
+
+void Connection::uncork() {
+  corked_ = false;
+  if (!closed_ && !writing_ && !queue_.empty()) write();
 }
 
 // Small messages behind others are copied together: a write takes only so many pieces. What a write
@@ -147,7 +152,7 @@ void Connection::finish() {
   linger_.async_wait([self = shared_from_this()](const error_code& error) {
     if (!error) self->close();
   });
-  if (!writing_) end_of_output();
+  if (!writing_ && queue_.empty()) end_of_output();
 }
 
 void Connection::end_of_output() {

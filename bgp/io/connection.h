@@ -40,6 +40,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Begins to read. Callbacks are never called from within a call of ours.
   void start(Callbacks callbacks);
   void send(std::shared_ptr<const net::Bytes> message);
+  // What is sent between the two is written at once, at the latter.
+  void cork() { corked_ = true; }
+  void uncork();
   std::size_t queued() const { return queued_; }  // octets
   // Writes what is queued, then says so to the peer and waits a moment for it to close: with a
   // close() while there is unread input the peer would lose our last message.
@@ -70,6 +73,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::size_t offset_ = 0;  // of the first in the queue, what is written already
   std::size_t queued_ = 0;
   bool writing_ = false;
+  bool corked_ = false;
   bool finishing_ = false;
   bool closed_ = false;
 };

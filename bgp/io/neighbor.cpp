@@ -596,15 +596,28 @@ void Neighbor::attach(Slot slot, tcp::socket socket) {
 }
 
 // Memberships first: they decide what the neighbor sends.
-void Neighbor::refill() {
-  if (!up_ || at(*up_) == nullptr) return;
-  while (at(*up_)->queued() < kQueueLimit) {
+std::size_t Neighbor::refill() {
+  if (!up_ || at(*up_) == nullptr) return 0;
+  const auto connection = at(*up_);
+  const std::size_t before = connection->queued();
+  connection->cork();
+  fill(*connection);
+  const std::size_t now = connection->queued();
+  connection->uncork();
+  return now - std::min(now, before);
+}
+
+void Neighbor::fill(const Connection& connection) {
+  while (connection.queued() < kQueueLimit) {
     if (std::exchange(default_owed_, false)) send_default();
     auto message = targets_ ? core_.target_rib.pull(peer_) : nullptr;
     if (message != nullptr && owes_default()) default_owed_ = drops_default(*message);
     const bool of_targets = message != nullptr;
     if (message == nullptr) message = core_.rib.pull(peer_);
-    if (message == nullptr) return;
+    if (message == nullptr) {
+      if (core_.rib.unfinished(peer_) || core_.target_rib.unfinished(peer_)) core_.changed();
+      return;
+    }
     send(std::move(message), of_targets);
   }
 }

@@ -67,8 +67,8 @@ class Neighbor : public std::enable_shared_from_this<Neighbor> {
   void set_enabled(bool enabled, const std::string& text);
   [[nodiscard]] std::expected<void, std::string> ask_refresh();
   void accept(tcp::socket socket);
-  // Fills the socket's queue from the RIB.
-  void refill();
+  // Fills the socket's queue from the RIB. Returns how many octets that were.
+  std::size_t refill();
   // What needs no new session: description, group, limit, policies.
   void adopt(const NeighborSettings& settings);
   // Asks for the policies again; what is in the RIB is judged by them.
@@ -113,6 +113,7 @@ class Neighbor : public std::enable_shared_from_this<Neighbor> {
   void memberships_changed();
   bool owes_default() const;
   void send_default();
+  void fill(const Connection& connection);
   void send(std::shared_ptr<const net::Bytes> message, bool of_targets);
   void log_errors(const Update& update);
   void enforce_limit();

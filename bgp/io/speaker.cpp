@@ -10,8 +10,10 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <deque>
 #include <map>
 #include <random>
+#include <set>
 #include <utility>
 
 #include "bgp/io/accept_limits.h"
@@ -30,7 +32,9 @@ constexpr auto kRejectLogInterval = 1s;
 constexpr std::size_t kMaxUnestablished = 1024;  // accepted connections without a session, of all
 // UPDATEs, if no flush came earlier: what they changed is to be sent while the caches have it.
 constexpr unsigned kFlushAfter = 32;
-constexpr auto kMemoryInterval = 100ms;  // while the RIB grows or shrinks
+constexpr std::size_t kTurnOctets = 4 << 20;  // that flush() puts into queues, some milliseconds
+constexpr auto kMemoryInterval = 100ms;       // while the RIB grows or shrinks
+constexpr auto kTidyInterval = 2ms;           // ... when it does no longer, until it is tidy
 
 Rib::Options rib_options(AfiSafi family, const Settings& settings) {
   const uint32_t router_id = settings.router_id.v4_value();
@@ -39,7 +43,7 @@ Rib::Options rib_options(AfiSafi family, const Settings& settings) {
   options.router_id = router_id;
   options.cluster_id = settings.cluster_id.value_or(router_id);
   options.family = family;
-  options.track_changes = family != kRouteTargetConstrain;
+  options.track_changes = false;               // see track_changes()
   options.hash_seed = std::random_device{}();  // keys come from the neighbors
   return options;
 }
@@ -95,7 +99,11 @@ struct Speaker::Impl : std::enable_shared_from_this<Speaker::Impl> {
   std::expected<void, StartError> reconfigure(const Settings& settings);
   void schedule_flush();
   void flush();
+  void serve();
+  void track_changes() { core.rib.track_changes(changes_handler != nullptr || !core.taps.empty()); }
   void watch_memory();
+  void arm_memory_watch(net::Duration interval);
+  [[nodiscard]] bool tidy();
   void trim_memory();
   void check_convergence();
   void converge();
@@ -108,6 +116,8 @@ struct Speaker::Impl : std::enable_shared_from_this<Speaker::Impl> {
   AcceptLimits limits;
   ImportTargets import_targets;
   std::map<PeerId, Neighbor*> by_peer;
+  std::deque<PeerId> ready;  // to be served by the next flush()
+  std::set<PeerId> waiting;  // the same
   std::function<void(const std::vector<RibChange>&)> changes_handler;
   std::function<void()> converged_handler;
   std::function<void()> stopped;
@@ -121,7 +131,8 @@ struct Speaker::Impl : std::enable_shared_from_this<Speaker::Impl> {
   std::size_t memory_seen = 0;
   bool memory_watched = false;
   bool flushing = false;
-  unsigned touched = 0;  // times that the RIB was, since the last flush
+  unsigned touched = 0;                    // times that the RIB was, since the last flush
+  uint64_t flushes = 0, flushes_seen = 0;  // the latter by watch_memory()
   uint64_t rejects_not_logged = 0;
   net::TimePoint last_reject_log{};
 };
@@ -290,22 +301,55 @@ void Speaker::Impl::flush() {
   for (const auto& [key, neighbor] : neighbors) neighbor->apply_memberships();
   for (Rib* rib : {&core.target_rib, &core.rib})
     for (const PeerId peer : rib->take_ready())
-      if (const auto found = by_peer.find(peer); found != by_peer.end()) found->second->refill();
+      if (waiting.insert(peer).second) ready.push_back(peer);
+  flushing = true;
+  serve();
+  flushing = false;
   watch_memory();
 }
 
-// Routes go when the last neighbor was told, which may be after the last flush.
+// Those who have something to be sent, as many as a turn is to see to.
+void Speaker::Impl::serve() {
+  for (std::size_t octets = 0; !ready.empty() && octets < kTurnOctets;) {
+    const PeerId peer = ready.front();
+    ready.pop_front();
+    waiting.erase(peer);
+    if (const auto found = by_peer.find(peer); found != by_peer.end())
+      octets += found->second->refill();
+  }
+  if (!ready.empty()) schedule_flush();
+}
+
+// Making room is not urgent: it has its turn when the RIB is at rest, and now and then if it is
+// not.
 void Speaker::Impl::watch_memory() {
+  ++flushes;
   if (std::exchange(memory_watched, true)) return;
-  memory_watch.expires_after(kMemoryInterval);
+  arm_memory_watch(kMemoryInterval);
+}
+
+void Speaker::Impl::arm_memory_watch(net::Duration interval) {
+  memory_watch.expires_after(interval);
   memory_watch.async_wait([weak = weak_from_this()](const error_code& error) {
     const auto self = weak.lock();
     if (error || self == nullptr) return;
-    self->memory_watched = false;
+    const bool at_rest = std::exchange(self->flushes_seen, self->flushes) == self->flushes;
     const std::size_t before = std::exchange(self->memory_seen, self->core.rib.memory_bytes());
-    self->trim_memory();
-    if (before != self->memory_seen) self->watch_memory();
+    const bool more = self->tidy();
+    if (!more && at_rest) self->trim_memory();
+    if (at_rest && more)
+      self->arm_memory_watch(kTidyInterval);
+    else if (more || !at_rest || before != self->memory_seen)
+      self->arm_memory_watch(kMemoryInterval);
+    else
+      self->memory_watched = false;
   });
+}
+
+bool Speaker::Impl::tidy() {
+  bool more = false;
+  for (Rib* rib : {&core.target_rib, &core.rib}) more |= rib->tidy();
+  return more;
 }
 
 // malloc keeps what is freed; once most of a large table is gone, it is to give it back.
@@ -539,6 +583,7 @@ void Speaker::withdraw(const NlriItem& item) {
 
 void Speaker::on_changes(std::function<void(const std::vector<RibChange>&)> handler) {
   impl_->changes_handler = std::move(handler);
+  impl_->track_changes();
 }
 
 void Speaker::on_converged(std::function<void()> handler) {
@@ -588,9 +633,15 @@ RoutePolicyPtr Speaker::accept_policy(PeerId peer) const {
   return traits == nullptr ? nullptr : traits->accept;
 }
 
-void Speaker::add_tap(Tap& tap) { impl_->core.taps.push_back(&tap); }
+void Speaker::add_tap(Tap& tap) {
+  impl_->core.taps.push_back(&tap);
+  impl_->track_changes();
+}
 
-void Speaker::remove_tap(Tap& tap) { std::erase(impl_->core.taps, &tap); }
+void Speaker::remove_tap(Tap& tap) {
+  std::erase(impl_->core.taps, &tap);
+  impl_->track_changes();
+}
 
 const Rib& Speaker::rib() const { return impl_->core.rib; }
 

@@ -126,7 +126,8 @@ struct Held {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   net::ByteReader in({data, size});
-  AttributeStore store({.local_as = 65000, .router_id = 1, .cluster_id = 2, .hash_seed = 3});
+  PagePool pool;
+  AttributeStore store(pool, {.local_as = 65000, .router_id = 1, .cluster_id = 2, .hash_seed = 3});
   std::map<AttributeId, Held> held;
   for (int turns = 0; !in.done() && turns < 64; ++turns) {
     const uint8_t what = in.u8();

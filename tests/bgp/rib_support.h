@@ -151,7 +151,10 @@ struct Receiver {
   // All that the RIB has for the peer; returns how many messages.
   std::size_t drain(Rib& rib, PeerId peer) {
     std::size_t messages = 0;
-    while (const auto message = rib.pull(peer)) {
+    for (;;) {
+      const auto message = rib.pull(peer);
+      if (message == nullptr && rib.unfinished(peer)) continue;
+      if (message == nullptr) break;
       take(*message);
       ++messages;
       if (::testing::Test::HasFatalFailure()) return messages;

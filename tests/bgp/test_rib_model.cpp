@@ -88,6 +88,7 @@ struct ModelPath {
   net::Bytes nlri;
   AttributesPtr attributes;
   bool stale = false, long_lived = false, rejected = false, flagged = false;
+  bool refreshed = true;  // since the peer's last BoRR
   bool operator==(const ModelPath& other) const {
     return nlri == other.nlri && *attributes == *other.attributes && stale == other.stale &&
            long_lived == other.long_lived && rejected == other.rejected && flagged == other.flagged;
@@ -105,6 +106,7 @@ struct Model {
   std::map<PeerId, RoutePolicyPtr> accept, send;
   std::map<PeerId, SendFilterPtr> filter;
   std::map<PeerId, bool> hold;
+  std::map<PeerId, int> refreshes;
 
   PeerTraits traits(PeerId peer) {
     PeerTraits traits = traits_of(peer);
@@ -139,6 +141,17 @@ struct Model {
       judge(peer, path);
     }
   }
+  void begin_refresh(PeerId peer) {
+    if (refreshes[peer] == 6) return;  // of so many without an end, the last ones count as one
+    ++refreshes[peer];
+    for (auto& [key, path] : paths[peer])
+      if (!path.stale) path.refreshed = false;
+  }
+  void end_refresh(PeerId peer) {
+    refreshes[peer] = 0;
+    std::erase_if(paths[peer],
+                  [](const auto& entry) { return !entry.second.refreshed && !entry.second.stale; });
+  }
   static bool usable(const ModelPath& path) { return !path.rejected; }
   static auto rank(PeerId peer, const ModelPath& path) {
     const Attributes& a = *path.attributes;
@@ -170,7 +183,7 @@ struct Harness {
     Rib::Options o = options();
     o.batch_routes = 3;
     o.log_slack = 8;
-    if (sliced) o.work_paths = 1;
+    if (sliced) o.work_paths = o.pull_routes = 1;
     return o;
   }
   // Sliced: what sessions leave behind is removed path by path while other things happen, so that
@@ -233,7 +246,8 @@ struct Harness {
         model.up[peer] = false;
         model.drop_stale(peer, keep);
         if (!keep) model.paths[peer].clear();
-        for (auto& [k, path] : model.paths[peer]) path.stale = true;
+        for (auto& [k, path] : model.paths[peer]) path.stale = path.refreshed = true;
+        model.refreshes[peer] = 0;
         break;
       }
       case 8:
@@ -282,6 +296,15 @@ struct Harness {
         break;
       case 18:
         if (sliced) (void)rib.work();
+        if (variant % 2 == 0) (void)rib.tidy();
+        break;
+      case 19:
+        rib.refresh_begins(peer);
+        if (is_up) model.begin_refresh(peer);
+        break;
+      case 20:
+        rib.refresh_ends(peer);
+        if (is_up) model.end_refresh(peer);
         break;
       default:
         held = variant % 8 == 0;
@@ -396,7 +419,7 @@ void check_model(bool sliced) {
   const bool ok = rc::check([sliced] {
     const auto steps = *rc::gen::resize(
         300, rc::gen::container<std::vector<Step>>(rc::gen::tuple(
-                 rc::gen::inRange(0, 20), rc::gen::inRange<PeerId>(0, kPeers + 1),
+                 rc::gen::inRange(0, 22), rc::gen::inRange<PeerId>(0, kPeers + 1),
                  rc::gen::inRange<uint32_t>(0, kKeys), rc::gen::inRange<uint32_t>(0, 16))));
     Harness harness(sliced);
     for (PeerId peer = 1; peer <= 4; ++peer) harness.step(6, peer, 0, 0);

@@ -62,7 +62,8 @@ TEST(AsPath, ContainsLooksIntoEverySegment) {
 // --- Storage --------------------------------------------------------------------------------
 
 TEST(Arena, RecordsKeepTheirBytesAndEmptyPagesGoBack) {
-  Arena arena;
+  PagePool pool;
+  Arena arena(pool);
   std::mt19937 random(1);
   std::map<Arena::Ref, net::Bytes> live;
   for (int i = 0; i < 60000; ++i) {
@@ -92,7 +93,8 @@ TEST(Arena, RecordsKeepTheirBytesAndEmptyPagesGoBack) {
 }
 
 TEST(Arena, FitsTellsWhetherTheSlotHasTheSameSize) {
-  Arena arena;
+  PagePool pool;
+  Arena arena(pool);
   const Arena::Ref ref = arena.allocate(63);
   EXPECT_TRUE(arena.fits(ref, 64));
   EXPECT_TRUE(arena.fits(ref, 61));
@@ -126,7 +128,8 @@ TEST(HashIndex, FindsWhatIsThereAndNothingElse) {
 }
 
 TEST(RouteTable, KeysAreCutOutOfTheNlriOrKeptBesideIt) {
-  RouteTable table(5);
+  PagePool pool;
+  RouteTable table(pool, 5);
   const struct {
     net::Bytes nlri, key;
   } cases[] = {
@@ -227,7 +230,8 @@ std::vector<Attributes> different_sets() {
 }  // namespace
 
 TEST(AttributeStore, EqualSetsShareOneRecordAndUnpackToTheSame) {
-  AttributeStore store({});
+  PagePool pool;
+  AttributeStore store(pool, {});
   std::map<AttributeId, Attributes> ids;
   for (const Attributes& set : different_sets()) {
     const AttributeId id = store.intern(set);
@@ -245,7 +249,9 @@ TEST(AttributeStore, EqualSetsShareOneRecordAndUnpackToTheSame) {
 }
 
 TEST(AttributeStore, TheHeadTellsWhatTheDecisionAsks) {
-  AttributeStore store({.local_as = 65000, .router_id = 10, .cluster_id = 20, .hash_seed = 1});
+  PagePool pool;
+  AttributeStore store(pool,
+                       {.local_as = 65000, .router_id = 10, .cluster_id = 20, .hash_seed = 1});
   Attributes a;
   a.as_path = {{AsPathSegment::Sequence, {65001, 65002}}, {AsPathSegment::Set, {1, 2}}};
   a.local_pref = 7;

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "bgp/arena.h"
+#include "bgp/page_pool.h"
 #include "bgp/route_array.h"
 #include "rib_support.h"
 
@@ -140,6 +140,239 @@ TEST_F(Slices, ASessionThatEndsAgainDuringRemovalKeepsOnlyTheNewer) {
   EXPECT_EQ(rib.path_count(), 0u);
 }
 
+TEST_F(Slices, WhatIsKeptIsStaleAtOnceAndOthersAreChosenInTurns) {
+  rib.peer_up(kC, ibgp(kC));
+  for (uint32_t i = 0; i < kRoutes; ++i) rib.update(kC, make_item(make_nlri(i)), share(vtep(1)));
+  const auto chosen = [&] {
+    std::size_t count = 0;
+    rib.for_each_path([&](const PathView& path) {
+      EXPECT_EQ(path.stale, path.peer == kA);
+      if (path.best && path.peer == kC) ++count;
+      return true;
+    });
+    return count;
+  };
+  rib.peer_down(kA, true);
+  EXPECT_EQ(rib.counts(kA).stale, kRoutes);
+  EXPECT_EQ(chosen(), kSlice);
+  EXPECT_TRUE(rib.work());
+  EXPECT_EQ(chosen(), 2 * kSlice);
+  // Before its turn comes: fresh again, and the better one.
+  rib.peer_up(kA, ibgp(kA));
+  announce(0, kRoutes);
+  EXPECT_EQ(rib.counts(kA).stale, 0u);
+  finish();
+  std::size_t best = 0;
+  rib.for_each_path([&](const PathView& path) {
+    EXPECT_FALSE(path.stale);
+    if (path.best && path.peer == kA) ++best;
+    return true;
+  });
+  EXPECT_EQ(best, kRoutes);
+}
+
+TEST_F(Slices, ARefreshRemovesInTurnsWhatItDidNotBring) {
+  rib.refresh_begins(kA);
+  announce(0, 30);
+  rib.refresh_ends(kA);
+  EXPECT_GT(rib.path_count(), 80u);
+  announce(95, kRoutes);  // late, but before its turn: the sweep begins with the newest
+  announce(30, 32);
+  finish();
+  EXPECT_EQ(rib.counts(kA).received, rib.path_count());
+  EXPECT_GE(rib.path_count(), 32u);
+  b.drain(rib, kB);
+  EXPECT_EQ(b.held.size(), rib.path_count());
+  EXPECT_NE(b.find(make_nlri(31)), nullptr);
+  EXPECT_EQ(b.find(make_nlri(50)), nullptr);
+  // The next one begins while this one's sweep is under way.
+  const std::size_t left = rib.path_count();
+  rib.refresh_begins(kA);
+  announce(0, 5);
+  rib.refresh_ends(kA);
+  rib.refresh_begins(kA);
+  EXPECT_EQ(rib.path_count(), 5u) << left;
+  announce(0, 2);
+  rib.refresh_ends(kA);
+  finish();
+  EXPECT_EQ(rib.path_count(), 2u);
+}
+
+TEST_F(Slices, ARefreshThatASessionsEndCutShortRemovesNothing) {
+  rib.refresh_begins(kA);
+  announce(0, 10);
+  rib.peer_down(kA, true);
+  rib.peer_up(kA, ibgp(kA));
+  announce(0, kRoutes);
+  rib.refresh_ends(kA);
+  finish();
+  EXPECT_EQ(rib.counts(kA).received, kRoutes);
+  EXPECT_EQ(rib.counts(kA).stale, 0u);
+}
+
+TEST_F(Slices, ManyRestartsInARowKeepOnlyWhatTheLastSessionBrought) {
+  for (uint32_t i = 0; i < 40; ++i) {
+    announce(i, i + 20, vtep(i));
+    rib.peer_down(kA, true);
+    EXPECT_EQ(rib.counts(kA).stale, rib.counts(kA).received);
+    rib.peer_up(kA, ibgp(kA));
+  }
+  finish();
+  EXPECT_EQ(rib.path_count(), 20u);
+  rib.end_of_rib(kA);
+  finish();
+  EXPECT_EQ(rib.path_count(), 0u);
+}
+
+TEST_F(Slices, LongLivedRoutesAreMarkedInTurnsAndAllAreKept) {
+  rib.peer_down(kA, true);
+  finish();
+  rib.long_lived_stale(kA);
+  const auto marked = [&] {
+    std::size_t count = 0;
+    rib.for_each_path([&](const PathView& path) {
+      count += path.long_lived ? 1 : 0;
+      return true;
+    });
+    return count;
+  };
+  EXPECT_EQ(marked(), kSlice);
+  // Another session, and its loss, before the walk is through.
+  rib.peer_up(kA, ibgp(kA));
+  announce(0, 5);
+  rib.peer_down(kA, true);
+  finish();
+  EXPECT_EQ(rib.path_count(), kRoutes);
+  EXPECT_EQ(marked(), kRoutes - 5);
+  rib.flush_stale(kA);
+  finish();
+  EXPECT_EQ(rib.path_count(), 0u);
+}
+
+namespace {
+
+struct RejectAll final : RoutePolicy {
+  Verdict judge(std::span<const uint8_t>, const Attributes&) const override {
+    return Verdict::Reject;
+  }
+  std::string explain(std::span<const uint8_t>, const Attributes&) const override { return "all"; }
+};
+struct WantNone final : SendFilter {
+  bool wants(const Attributes&) const override { return false; }
+};
+
+}  // namespace
+
+TEST_F(Slices, NewRulesAreAppliedInTurnsAndToWhatComesAtOnce) {
+  rib.set_policies(kA, std::make_shared<RejectAll>(), nullptr);
+  EXPECT_EQ(rib.counts(kA).rejected, kSlice);
+  announce(0, 5, vtep(3));
+  rib.set_policies(kA, nullptr, nullptr);
+  rib.set_policies(kA, std::make_shared<RejectAll>(), nullptr);
+  finish();
+  EXPECT_EQ(rib.counts(kA).rejected, kRoutes);
+  b.drain(rib, kB);
+  EXPECT_TRUE(b.held.empty());
+}
+
+TEST_F(Slices, RoutesThatComeBackTheSameAreJudgedByTheNewRules) {
+  rib.peer_down(kA, true);
+  rib.set_policies(kA, std::make_shared<RejectAll>(), nullptr);
+  PeerTraits traits = ibgp(kA);
+  traits.accept = std::make_shared<RejectAll>();
+  rib.peer_up(kA, traits);
+  announce(0, kRoutes);
+  finish();
+  EXPECT_EQ(rib.counts(kA).rejected, kRoutes);
+}
+
+TEST(PullSlices, APullThatFindsNothingGivesUpAndIsContinued) {
+  Rib::Options o = options();
+  o.batch_routes = 8;
+  o.pull_routes = 16;
+  Rib rib(o);
+  rib.peer_up(kA, ibgp(kA));
+  rib.peer_up(kB, ibgp(kB));
+  Receiver b(ibgp(kB));
+  rib.set_send_filter(kB, std::make_shared<WantNone>(), false);
+  for (uint32_t i = 0; i < 200; ++i) rib.update(kA, make_item(make_nlri(i)), share(vtep(1)));
+  int turns = 0;
+  std::shared_ptr<const net::Bytes> message;
+  while ((message = rib.pull(kB)) == nullptr && rib.unfinished(kB)) {
+    ++turns;
+    const auto ready = rib.take_ready();
+    EXPECT_NE(std::ranges::find(ready, kB), ready.end());
+  }
+  EXPECT_GE(turns, 200 / 16 - 1);
+  ASSERT_NE(message, nullptr);
+  b.take(*message);
+  EXPECT_EQ(b.events, std::vector<std::string>{"EoR"});
+  b.drain(rib, kB);
+  EXPECT_EQ(b.announced, 0u);
+  EXPECT_FALSE(rib.unfinished(kB));
+  // All of it is wanted now.
+  rib.set_send_filter(kB, nullptr, false);
+  b.drain(rib, kB);
+  EXPECT_EQ(b.held.size(), 200u);
+}
+
+TEST(PullSlices, ASlowPeersBacklogIsForgottenInTurnsAfterItIsGone) {
+  Rib::Options o = options();
+  o.work_paths = 10;
+  o.batch_routes = 8;
+  o.track_changes = false;
+  Rib rib(o);
+  rib.peer_up(kA, ibgp(kA));
+  rib.peer_up(kB, ebgp(kB));  // alone in its group
+  Receiver b(ebgp(kB));
+  b.drain(rib, kB);
+  for (uint32_t i = 0; i < 200; ++i) rib.update(kA, make_item(make_nlri(i)), share(vtep(1)));
+  for (uint32_t i = 0; i < 200; ++i) rib.withdraw(kA, make_item(make_nlri(i)).key());
+  rib.peer_down(kB, false);
+  int turns = 1;
+  while (rib.work()) ++turns;
+  EXPECT_GT(turns, 5);
+  while (rib.tidy()) {
+  }
+  EXPECT_LE(rib.memory_bytes(), PagePool::kPageSize) << "for the attributes that came last";
+}
+
+TEST(PagePool, PagesAreTakenAgainAndGoBackWhenTheyWereNotNeededForATurn) {
+  PagePool pool;
+  std::vector<std::pair<uint32_t, uint8_t*>> taken;
+  const auto take = [&] {
+    uint32_t block = 0;
+    uint8_t* page = pool.take(block);
+    page[0] = page[PagePool::kPageSize - 1] = 1;
+    taken.emplace_back(block, page);
+  };
+  for (int i = 0; i < 200; ++i) take();
+  for (std::size_t i = 1; i < taken.size(); ++i) ASSERT_NE(taken[i].second, taken[i - 1].second);
+  EXPECT_EQ(pool.used_bytes(), 200 * PagePool::kPageSize);
+  for (int i = 0; i < 190; ++i) {
+    pool.give(taken.back().first, taken.back().second);
+    taken.pop_back();
+  }
+  EXPECT_FALSE(pool.give_back(100));  // a moment ago they were in use
+  const std::size_t kept = pool.resident_bytes();
+  EXPECT_GE(kept, 200 * PagePool::kPageSize);
+  for (int i = 0; i < 190; ++i) take();
+  EXPECT_EQ(pool.resident_bytes(), kept);
+  while (taken.size() > 10) {
+    pool.give(taken.back().first, taken.back().second);
+    taken.pop_back();
+  }
+  EXPECT_FALSE(pool.give_back(100));
+  EXPECT_TRUE(pool.give_back(1)) << "one call at a time";
+  while (pool.give_back(1)) {
+  }
+  EXPECT_LE(pool.resident_bytes(), (10 + 40) * PagePool::kPageSize);
+  for (const auto& [block, page] : taken) pool.give(block, page);
+  (void)pool.give_back(100);
+  (void)pool.give_back(100);
+  EXPECT_EQ(pool.resident_bytes(), 0u);
+}
+
 TEST(Memory, ATableThatIsWithdrawnButForAFewRoutesGivesItsMemoryBack) {
   constexpr uint32_t kMany = 200000;
   Rib::Options o = options();
@@ -166,13 +399,16 @@ TEST(Memory, ATableThatIsWithdrawnButForAFewRoutesGivesItsMemoryBack) {
   }
   pull_all();
   EXPECT_EQ(rib.route_count(), 4u);
+  while (rib.tidy()) {
+  }
   EXPECT_LT(rib.memory_bytes(), peak / 10);
 }
 
 TEST(RouteArray, ChunksGoWhenNothingInThemIsUsed) {
-  RouteArray routes;
+  PagePool pool;
+  RouteArray routes(pool);
   std::vector<RouteIndex> taken;
-  for (int i = 0; i < 20000; ++i) {
+  for (int i = 0; i < 40000; ++i) {
     const RouteIndex index = routes.take();
     ASSERT_LT(index, routes.end());
     ASSERT_EQ(routes[index].first, kNoPath);
@@ -188,7 +424,7 @@ TEST(RouteArray, ChunksGoWhenNothingInThemIsUsed) {
   EXPECT_EQ(routes[10000].first, 7u);
   EXPECT_EQ(routes[3].first, kNoPath);
   EXPECT_LT(routes.mapped_bytes(), peak / 4);
-  EXPECT_EQ(routes.end(), 10000u / 4096 * 4096 + 4096);
+  EXPECT_EQ(routes.end(), 10000u / 8192 * 8192 + 8192);
   const RouteIndex again = routes.take();
   EXPECT_NE(again, 10000u);
   EXPECT_EQ(routes[again].first, kNoPath);
