@@ -620,6 +620,7 @@ void Domain::alarm(const proxyarp::Alarm& alarm) {
       text = fmt::format("port {}: binding limit reached, {} at {} not learned", where,
                          to_string(alarm.ip), to_string(alarm.seen));
       break;
+    default: break;
   }
   services_.log.limited(spdlog::level::warn,
                         fmt::format("{}{}{}{}", settings_.name, alarm.port.value,

@@ -53,9 +53,14 @@ struct Question {
 
 const char* to_string(Verdict verdict) {
   static constexpr std::array<const char*, static_cast<std::size_t>(Verdict::Count)> names{
-      "answered",           "learned",      "flooded",        "forwarded",      "unknown-target",
-      "gratuitous-dropped", "owner-asked",  "same-port",      "spoofed-sender", "outside-prefix",
-      "malformed-arp",      "malformed-nd", "unknown-option", "binding-limit",  "not-owner"};
+      "answered",       "learned",        "flooded",
+      "forwarded",      "unknown-target", "gratuitous-dropped",
+      "owner-asked",    "same-port",      "spoofed-sender",
+      "outside-prefix", "malformed-arp",  "malformed-nd",
+      "unknown-option", "binding-limit",  "not-owner",
+      "sponged",        "unassigned",     "duplicate",
+      "pending",        "exempt",         "trapped",
+      "rate-limit"};
   const auto index = static_cast<std::size_t>(verdict);
   return index < names.size() ? names[index] : "?";
 }

@@ -172,8 +172,8 @@ TEST(Arp, KnobsOverrideTheProfile) {
   for (bool unknown : {false, true})
     for (bool gratuitous : {false, true}) {
       Settings s = all_static();
-      s.flood_unknown = unknown;
-      s.flood_gratuitous = gratuitous;
+      s.flood_unknown_arp = FloodTo{unknown, unknown};
+      s.flood_gratuitous_arp = FloodTo{gratuitous, gratuitous};
       Lan lan(s);
       EXPECT_EQ(lan.member(kAlpha, arp_request(1, v4(200))).verdict,
                 unknown ? Verdict::Flooded : Verdict::UnknownTarget);

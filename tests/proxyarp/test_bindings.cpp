@@ -148,7 +148,7 @@ TEST(StaticBinding, SwapBehindAnotherPeIsAnnouncedHere) {
 
 TEST(StaticBinding, NoAnnouncementWhereTheClaimIsFlooded) {
   Settings s = with_bindings({fixed(v4(2), {mac(2), mac(12)}, "bravo")});
-  s.flood_gratuitous = true;
+  s.flood_gratuitous_arp = s.flood_router_na = FloodTo{true, true};
   Lan lan(s);
   lan.place(mac(2), kBravo);
   EXPECT_THAT(all_of<Flood>(lan.place(mac(12), kBravo)), IsEmpty());

@@ -26,7 +26,8 @@ Settings pick_settings(uint8_t n) {
     s.bindings = {fixed(v4(1), {mac(1)}, "alpha"), fixed(v6(1), {mac(1), mac(2)}, "alpha")};
   if ((n & 8) != 0) s.bindings.push_back(fixed(v4(2), {mac(2), mac(3)}));
   if ((n & 16) != 0) s.bindings.push_back(fixed(v6(3), {}, "bravo"));
-  if ((n & 32) != 0) s.flood_gratuitous = (n & 64) != 0;
+  if ((n & 32) != 0)
+    s.flood_gratuitous_arp = s.flood_router_na = FloodTo{(n & 64) != 0, (n & 64) != 0};
   return s;
 }
 
