@@ -41,8 +41,12 @@ inline net::IpAddress v6(uint8_t last) {
 }
 
 // --- ARP
+inline ArpFrame arp_request(uint8_t from, const net::IpAddress& target,
+                            const net::IpAddress& sender) {
+  return {net::kBroadcastMac, mac(from), ArpOperation::Request, mac(from), sender, {}, target};
+}
 inline ArpFrame arp_request(uint8_t from, const net::IpAddress& target) {
-  return {net::kBroadcastMac, mac(from), ArpOperation::Request, mac(from), v4(from), {}, target};
+  return arp_request(from, target, v4(from));
 }
 inline ArpFrame arp_probe(uint8_t from, const net::IpAddress& target) {
   ArpFrame arp = arp_request(from, target);
