@@ -189,6 +189,13 @@ class Lan {
     return apply(responder_.port_up(port, name, now));
   }
   std::vector<Action> tick() { return apply(responder_.tick(now)); }
+  std::vector<Action> identify(net::MacAddress m) {
+    Responder::Identity identity;
+    identity.mac = m;
+    return apply(responder_.set_identity(identity, now));
+  }
+  // What a command did.
+  void keep(std::vector<Action> actions) { apply(std::move(actions)); }
 
   Outcome member(net::IfIndex port, const net::Bytes& bytes, bool copy = false) {
     Outcome outcome = responder_.member_frame(port, bytes, copy, now);

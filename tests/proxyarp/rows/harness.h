@@ -26,6 +26,8 @@ namespace proxyarp::rows {
 using namespace proxyarp::test;
 using namespace std::chrono_literals;
 
+using Numbers = std::initializer_list<uint8_t>;
+
 // What became of a frame of a member, or out of the core.
 struct FrameResult {
   Verdict verdict = Verdict::Answered;  // of the responder; or the same word for the data path

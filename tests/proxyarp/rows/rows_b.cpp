@@ -16,7 +16,7 @@ NdFrame with_option(NdFrame nd, uint8_t type, std::size_t size = 6) {
 }
 // All have announced themselves, and that is over.
 void settle_in(Exchange& x) {
-  for (uint8_t n : {1, 2, 3, 4}) x.announce(n);
+  for (uint8_t n : Numbers{1, 2, 3, 4}) x.announce(n);
   x.advance(2s);
   x.forget();
 }
@@ -281,8 +281,8 @@ TEST_P(Rows, B18_ProbeOfTheOwnerIsNotAnswered) {
   x.bring_up({1, 2, 3});
   x.advance(2s);
   x.forget();
-  for (uint8_t m : {uint8_t{1}, uint8_t{11}})
-    for (uint8_t at : {uint8_t{1}, uint8_t{2}}) {
+  for (uint8_t m : Numbers{uint8_t{1}, uint8_t{11}})
+    for (uint8_t at : Numbers{uint8_t{1}, uint8_t{2}}) {
       EXPECT_EQ(x.send(x.h(at), arp_probe(m, v4(1))), Verdict::OwnerAsked);
       EXPECT_EQ(x.send(x.h(at), dad_ns(m, v6(1))), Verdict::OwnerAsked);
     }

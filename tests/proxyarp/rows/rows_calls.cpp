@@ -427,6 +427,6 @@ TEST_P(Rows, Probe_AsksTheOwnerOrEverybody) {
   EXPECT_EQ(asked_by(x->h(2), 0, v4(2)).size(), 1u);
   EXPECT_THAT(x->h(1).heard, IsEmpty());
   x->run_commands(x->responder().probe(v6(77), x->now));
-  for (uint8_t n : {1, 2, 3}) EXPECT_EQ(asked_by(x->h(n), 0, v6(77)).size(), 1u);
+  for (uint8_t n : Numbers{1, 2, 3}) EXPECT_EQ(asked_by(x->h(n), 0, v6(77)).size(), 1u);
   EXPECT_FALSE(x->responder().probe(ip("198.51.100.1"), x->now).first);
 }

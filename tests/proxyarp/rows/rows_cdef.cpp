@@ -30,7 +30,7 @@ TEST_P(Rows, C1_AlwaysGoesToTheOwnerAlone) {
   Settings s = dynamic();
   s.unicast_forward = UnicastForward::Always;
   Exchange x(*path, s);
-  for (uint8_t n : {1, 2, 3}) x.announce(n);
+  for (uint8_t n : Numbers{1, 2, 3}) x.announce(n);
   x.advance(2s);
   x.forget();
   EXPECT_EQ(x.send(x.h(1), arp_request(1, v4(3))), Verdict::Forwarded);
@@ -45,7 +45,7 @@ TEST_P(Rows, C2_OnlyWithUnknownOptions) {
   Settings s = dynamic();
   s.unicast_forward = UnicastForward::UnknownOptions;
   Exchange x(*path, s);
-  for (uint8_t n : {1, 2, 3}) x.announce(n);
+  for (uint8_t n : Numbers{1, 2, 3}) x.announce(n);
   x.advance(2s);
   x.forget();
   EXPECT_EQ(x.send(x.h(1), with_option(ns(1, v6(3)), 200)), Verdict::Forwarded);

@@ -270,7 +270,7 @@ TEST_P(Rows, H4_StaticIsSilent) {
   x.send(x.h(1), na(1, v6(1)));
   x.advance(3600s * 10);  // no maintenance either
   EXPECT_THAT(x.core(), IsEmpty());
-  for (uint8_t n : {2, 3, 4}) EXPECT_THAT(x.h(n).heard, IsEmpty());
+  for (uint8_t n : Numbers{2, 3, 4}) EXPECT_THAT(x.h(n).heard, IsEmpty());
 }
 
 TEST_P(Rows, H5_UnknownOptionsAreDiscardedAtAnExchange) {
@@ -331,7 +331,7 @@ TEST_P(Rows, H11_SendIsForwarded) {
   x.bring_up({1, 2, 3});
   x.advance(5s);
   x.forget();
-  for (uint8_t type : {kOptionCga, kOptionRsaSignature}) {
+  for (uint8_t type : Numbers{kOptionCga, kOptionRsaSignature}) {
     NdFrame nd = ns(1, v6(3));
     nd.options.push_back({type, net::Bytes(22, 1)});
     EXPECT_EQ(x.send(x.h(1), nd), Verdict::Forwarded);
