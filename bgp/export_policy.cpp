@@ -4,6 +4,7 @@
 #include "bgp/export_policy.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace bgp {
 namespace {
@@ -62,6 +63,15 @@ void lower(Attributes& a) {
   if (!has(kNoExport)) a.communities.push_back(kNoExport);
 }
 
+// RFC 9047 section 3.2: of several ARP/ND communities only the first counts, and only that one is
+// passed on.
+void keep_first_arp_nd(std::vector<ExtendedCommunity>& communities) {
+  bool seen = false;
+  std::erase_if(communities, [&](const ExtendedCommunity& c) {
+    return c[0] == 0x06 && c[1] == 0x08 && std::exchange(seen, true);
+  });
+}
+
 }  // namespace
 
 SourceKind source_kind(const PeerTraits& traits) {
@@ -110,6 +120,7 @@ Attributes exported(Attributes a, const GroupKey& group, const ExportContext& co
   std::erase_if(a.extended_communities, [&](const ExtendedCommunity& c) {
     return std::ranges::binary_search(group.strip, std::pair(c[0], c[1]));
   });
+  keep_first_arp_nd(a.extended_communities);
   return a;
 }
 

@@ -361,9 +361,20 @@ std::vector<Field<D>> proxy_fields() {
       {"prefixes", read_prefixes},
       {"learning", [](const Value& v, D& d) { assign(d.domain.proxy.learning, read_bool(v)); }},
       {"flood-unknown",
-       [](const Value& v, D& d) { assign(d.domain.proxy.flood_unknown, read_bool(v)); }},
+       [](const Value& v, D& d) {
+         if (const auto on = read_bool(v)) {
+           const proxyarp::FloodTo to{*on, *on};
+           d.domain.proxy.flood_unknown_arp = d.domain.proxy.flood_unknown_ns = to;
+         }
+       }},
       {"flood-gratuitous",
-       [](const Value& v, D& d) { assign(d.domain.proxy.flood_gratuitous, read_bool(v)); }},
+       [](const Value& v, D& d) {
+         if (const auto on = read_bool(v)) {
+           const proxyarp::FloodTo to{*on, *on};
+           d.domain.proxy.flood_gratuitous_arp = d.domain.proxy.flood_router_na =
+               d.domain.proxy.flood_host_na = to;
+         }
+       }},
       {"default-router",
        [](const Value& v, D& d) { assign(d.domain.proxy.default_router, read_bool(v)); }},
       {"age-time", [](const Value& v,

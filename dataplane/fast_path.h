@@ -6,6 +6,7 @@
 // Order at a member's ingress: link-local groups and EtherTypes; source MAC; ARP/ND answer; BUM
 // buckets; then the bridge. All calls happen on one thread.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <expected>
 #include <functional>
@@ -13,6 +14,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -33,13 +35,29 @@ using FastPathResult = std::expected<T, FastPathError>;
 // Where frames of a device stand in a broadcast domain.
 enum class PortKind : uint8_t { Member, Core };  // Core: the VXLAN device
 
+// A destination MAC whose frames end here: the anti-spoof MAC, the MAC of the sponge.
+struct TrapMac {
+  net::MacAddress mac;
+  const char* reason = "sponge";  // name of the drop reason: "anti-spoof", "sponge"
+  bool operator==(const TrapMac& other) const {
+    return mac == other.mac && std::string_view(reason) == other.reason;
+  }
+};
+
 struct PortConfig {
   net::IfIndex index;
   PortKind kind = PortKind::Member;
   net::Vni vni;  // the broadcast domain
   BumPolicy policy;
-  bool proxy = true;                  // answer and punt ARP/ND (profile other than off)
-  bool learn = false;                 // punt copies of ARP/ND of senders that are not bound
+  bool proxy = true;   // answer and punt ARP/ND (profile other than off)
+  bool learn = false;  // punt copies of ARP/ND of senders that are not bound
+  // Punt a copy of a bound sender's ARP/ND too when the last one is so long ago; zero: never. Keeps
+  // learned bindings from ageing while the kernel answers.
+  std::chrono::milliseconds renew{0};
+  // Unicast ARP and NA to this MAC, the PE's own, are punted as copies: answers to our questions.
+  std::optional<net::MacAddress> own_mac;
+  std::vector<TrapMac> traps;  // at most two
+  bool xdp = false;            // answer in native XDP where the driver has it, else by tc alone
   std::vector<net::MacAddress> macs;  // with enforce_macs: the only sources
   bool enforce_macs = false;
   bool operator==(const PortConfig&) const = default;
@@ -55,11 +73,16 @@ struct FastBinding {
   bool override_flag = true;
   bool operator==(const FastBinding&) const = default;
 };
+struct FastBindingUse {
+  uint64_t answers = 0;  // given by the kernel
+  std::optional<net::MacAddress> last_asker;
+};
 
 // A frame for the responder.
 struct Punt {
   net::IfIndex port;
   bool copy = false;               // the frame went its way; only for learning
+  bool trapped = false;            // the frame was for a TrapMac and was dropped
   std::span<const uint8_t> frame;  // from Ethernet destination; valid during the callback
 };
 
@@ -78,7 +101,8 @@ struct FastPathOptions {
   uint32_t max_bindings = 262144;
   uint32_t max_macs = 262144;
   uint32_t ring_bytes = 4u << 20;
-  bool force_clsact = false;  // even where the kernel has tcx
+  uint32_t punts_per_second = 20000;  // of all ports together
+  bool force_clsact = false;          // even where the kernel has tcx
 };
 
 // Where the programs are: beside the build, else where a package puts them.
@@ -102,6 +126,8 @@ class FastPath {
   [[nodiscard]] FastPathResult<void> set_binding(const FastBinding& binding);
   [[nodiscard]] FastPathResult<void> clear_binding(net::Vni vni, const net::IpAddress& ip);
   [[nodiscard]] std::vector<FastBinding> bindings() const;
+  // How often the kernel answered for an address, and whom last; none: it has no entry.
+  [[nodiscard]] std::optional<FastBindingUse> use_of(net::Vni vni, const net::IpAddress& ip) const;
 
   // Mirror of the FDB for the unknown-unicast class. Add after the FDB has it, remove before.
   [[nodiscard]] FastPathResult<void> add_mac(net::Vni vni, net::MacAddress mac);
@@ -114,6 +140,8 @@ class FastPath {
   [[nodiscard]] std::vector<Counter> counters(net::IfIndex port) const;  // only non-zero ones
   [[nodiscard]] uint64_t punts_lost() const;                             // ring buffer full
   [[nodiscard]] const char* attach_mode() const;                         // "tcx" or "clsact"
+  // "xdp+tcx" when answers come from XDP on this port.
+  [[nodiscard]] std::string attach_mode(net::IfIndex port) const;
 
   // An error when a daemon works with the pins below pin_directory.
   [[nodiscard]] static FastPathResult<void> check_unused(const std::string& pin_directory);

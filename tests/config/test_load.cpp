@@ -327,8 +327,8 @@ TEST(Load, DomainHasEveryKey) {
   EXPECT_EQ(domain.proxy.profile, proxyarp::Profile::Hybrid);
   EXPECT_EQ(domain.responder, dataplane::ResponderKind::Pcap);
   EXPECT_EQ(domain.proxy.learning, false);
-  EXPECT_EQ(domain.proxy.flood_unknown, false);
-  EXPECT_EQ(domain.proxy.flood_gratuitous, true);
+  EXPECT_EQ(domain.proxy.flood_unknown_ns, proxyarp::FloodTo());
+  EXPECT_EQ(domain.proxy.flood_host_na, (proxyarp::FloodTo{true, true}));
   EXPECT_FALSE(domain.proxy.default_router);
   EXPECT_EQ(domain.proxy.age_time, 7200s);
   EXPECT_EQ(domain.proxy.max_bindings, 99u);
