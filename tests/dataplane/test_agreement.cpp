@@ -25,6 +25,7 @@ namespace {
 
 const net::MacAddress kCarol = mac("02:00:00:00:00:03"), kDave = mac("02:00:00:00:00:04");
 const net::MacAddress kFar = mac("02:00:00:00:00:09");
+constexpr std::size_t kEthernet = 14, kPlainNs = 86;
 const net::TimePoint kNow = net::TimePoint{} + std::chrono::hours(1);
 
 struct KernelSays {
@@ -119,7 +120,7 @@ class Agreement : public lab::BpfTest {
   }
   // Whether BPF_PROG_TEST_RUN takes it: it wants whole IP headers.
   static bool runs(const Bytes& frame) {
-    if (frame.size() < PL_ETH) return false;
+    if (frame.size() < kEthernet) return false;
     const bool ip4 = frame[12] == 0x08 && frame[13] == 0x00;
     const bool ip6 = frame[12] == 0x86 && frame[13] == 0xdd;
     return !(ip4 && frame.size() < 34) && !(ip6 && frame.size() < 54);
@@ -262,7 +263,7 @@ std::vector<Bytes> originals() {
                              "192.0.2.77", "198.51.100.1", "0.0.0.0"})
     for (const char* sender : {"192.0.2.1", "192.0.2.3", "192.0.2.2", "192.0.2.66", "0.0.0.0",
                                "198.51.100.7", "192.0.2.255"})
-      for (uint16_t op : {1, 2, 3, 8, 25})
+      for (uint16_t op : std::initializer_list<uint16_t>{1, 2, 3, 8, 25})
         for (const auto& to : {net::kBroadcastMac, kBob, mac("02:00:00:00:be:00")})
           out.push_back(
               padded(arp(to, kAlice, {.op = op, .sender = ip(sender), .target = ip(target)})));
@@ -308,14 +309,14 @@ TEST_F(Agreement, OnEveryLength) {
   o.sz = sizeof o;
   o.data_in = out.data();
   o.data_out = out.data();
-  for (uint32_t size = 0; size < PL_ETH; ++size) {  // the kernel makes no such frame
+  for (uint32_t size = 0; size < uint32_t{kEthernet}; ++size) {  // the kernel makes no such frame
     o.data_size_in = size;
     o.data_size_out = 256;
     EXPECT_NE(bpf_prog_test_run_opts(ingress, &o), 0) << size;
   }
   for (const auto& whole : {arp_request(), ns(), arp(kBob, kAlice, {.op = 2}), na(),
                             ns({.options = Bytes(8)}), udp4("255.255.255.255", 9)})
-    for (std::size_t size = PL_ETH; size <= 128; ++size)
+    for (std::size_t size = kEthernet; size <= 128; ++size)
       for (uint8_t filler : {uint8_t{0}, uint8_t{0x5a}}) {
         auto frame = whole;
         frame.resize(size, filler);
@@ -375,7 +376,7 @@ TEST_F(Agreement, OnRandomChangesOfFrames) {
       switch (below(5)) {
         case 0: frame[at] = static_cast<uint8_t>(random()); break;
         case 1: frame[at] = static_cast<uint8_t>(frame[at] + 1); break;
-        case 2: frame.resize(PL_ETH + below(115), static_cast<uint8_t>(random())); break;
+        case 2: frame.resize(kEthernet + below(115), static_cast<uint8_t>(random())); break;
         case 3: {  // a piece of another one
           const auto& from = whole[below(whole.size())];
           const std::size_t begin = below(std::min(from.size(), frame.size()));
@@ -385,14 +386,15 @@ TEST_F(Agreement, OnRandomChangesOfFrames) {
           break;
         }
         default: {  // a checksum that is right for what it has become
-          if (frame.size() < PL_NS_END || frame[12] != 0x86 || frame[13] != 0xdd) break;
+          if (frame.size() < kPlainNs || frame[12] != 0x86 || frame[13] != 0xdd) break;
           frame[56] = frame[57] = 0;
           Bytes pseudo(frame.begin() + 22, frame.begin() + 54);
           const std::size_t length =
               std::min<std::size_t>(frame.size() - 54, std::size_t{frame[18]} << 8 | frame[19]);
-          for (uint8_t octet :
-               {0, 0, static_cast<int>(length >> 8), static_cast<int>(length & 255), 0, 0, 0, 58})
-            pseudo.push_back(octet);
+          for (std::size_t octet :
+               {std::size_t{0}, std::size_t{0}, length >> 8, length & 255, std::size_t{0},
+                std::size_t{0}, std::size_t{0}, std::size_t{58}})
+            pseudo.push_back(static_cast<uint8_t>(octet));
           const auto sum = checksum(
               pseudo, Bytes(frame.begin() + 54, frame.begin() + 54 + static_cast<long>(length)));
           frame[56] = static_cast<uint8_t>(sum >> 8);
