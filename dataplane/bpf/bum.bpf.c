@@ -127,17 +127,14 @@ static __always_inline int group_arp(struct run* run, struct pl_head* head,
   return reply(run, head, PL_ARP_ANSWER, PL_CLASS_ARP, &target, asker);
 }
 
-static __always_inline int load_ns(struct __sk_buff* skb, struct pl_head* head) {
-  const void *data = (const void*)(long)skb->data, *end = (const void*)(long)skb->data_end;
-  if (data + PL_NS_END > end)
-    return bpf_skb_load_bytes(skb, PL_PEEK, head->b + PL_PEEK, PL_NS_END - PL_PEEK) != 0;
-  take_ns(head, data);
-  return 0;
+static __always_inline int load_ns(struct __sk_buff* skb, struct pl_head* head, __u32 seen) {
+  return seen < PL_NS_END &&
+         bpf_skb_load_bytes(skb, PL_PEEK, head->b + PL_PEEK, PL_NS_END - PL_PEEK) != 0;
 }
 
 static __always_inline int group_nd(struct run* run, struct pl_head* head,
                                     const struct pl_frame* frame) {
-  if (frame->nd != PL_NS || frame->len < PL_NS_END || load_ns(skb_of(run), head) ||
+  if (frame->nd != PL_NS || frame->len < PL_NS_END || load_ns(skb_of(run), head, frame->head) ||
       !pl_ns_plain(head, frame))
     return intercept(run, PL_CLASS_ND);
   const struct owner target = owner6(run, head->b + PL_ND_TARGET);
@@ -155,13 +152,16 @@ static __always_inline int group_nd(struct run* run, struct pl_head* head,
 // own question, perhaps.
 static __always_inline __u32 unicast_neighbor(struct run* run, const struct pl_head* head,
                                               const struct pl_frame* frame, int to_us) {
+  const __u64 source = pl_mac(head->b + 6);
   struct owner sender = {};
-  __u64 mac = 0;
-  int made = 0;
+  __u64 mac = source;
+  int made = 0, spoofed = 0;
   if (frame->type == PL_TYPE_ARP) {
-    made = pl_arp_ethernet(head) && pl_word(head->b + PL_SPA) != 0;
-    if (made) sender = owner4(run, head->b + PL_SPA);
-    mac = pl_mac(head->b + PL_SHA);
+    if (pl_arp_ethernet(head)) {
+      made = pl_word(head->b + PL_SPA) != 0;
+      if (made) sender = owner4(run, head->b + PL_SPA);
+      mac = pl_mac(head->b + PL_SHA);
+    }
   } else {
     struct pl_claim claim;
     const __u32 reason = pl_nd_claim(skb_of(run), head, frame, &claim);
@@ -169,8 +169,12 @@ static __always_inline __u32 unicast_neighbor(struct run* run, const struct pl_h
     made = claim.made;
     if (made) sender = owner6(run, claim.ip);
     mac = claim.mac;
+    if (frame->nd == PL_NA && !pl_same16(claim.ip, head->b + PL_IP6_SOURCE)) {
+      const struct owner speaker = owner6(run, head->b + PL_IP6_SOURCE);
+      spoofed = speaker.entry && pl_mac(speaker.mac) != source;
+    }
   }
-  const int spoofed = sender.entry && pl_mac(sender.mac) != mac;
+  spoofed |= mac != source || (sender.entry && pl_mac(sender.mac) != mac);
   const int news = made && run->config->learn && !at_home(run, &sender, mac);
   if (spoofed || news || to_us)
     punt(run, PL_PUNT_COPY);
@@ -216,16 +220,20 @@ static __always_inline int in_a_vlan(const struct __sk_buff* skb) {
   return skb->vlan_present && (skb->vlan_tci & 0xfff) != 0;
 }
 
-static __always_inline int load_head(struct __sk_buff* skb, struct pl_head* head) {
+// How many of the first octets it has got, at least PL_ETH; 0: the frame is too short.
+static __always_inline __u32 load_head(struct __sk_buff* skb, struct pl_head* head) {
   const void *data = (const void*)(long)skb->data, *end = (const void*)(long)skb->data_end;
   if (data + PL_PEEK <= end) {
     take(head, data);
-    return 0;
+    if (data + PL_NS_END > end) return PL_PEEK;
+    take_ns(head, data);
+    return PL_NS_END;
   }
   __u32 len = skb->len;
   if (len > PL_PEEK) len = PL_PEEK;
   asm volatile("" : "+r"(len));
-  return len < PL_ETH || len > PL_PEEK || bpf_skb_load_bytes(skb, 0, head->b, len) != 0;
+  if (len < PL_ETH || len > PL_PEEK || bpf_skb_load_bytes(skb, 0, head->b, len)) return 0;
+  return len;
 }
 
 static __always_inline int data_path(struct __sk_buff* skb, __u32 hook) {
@@ -235,8 +243,9 @@ static __always_inline int data_path(struct __sk_buff* skb, __u32 hook) {
 
   struct pl_head head = {};
   struct pl_frame frame;
-  if (load_head(skb, &head)) return drop(&run, PL_CLASS_CONTROL, PL_MALFORMED);
-  pl_look(&head, len, &frame);
+  const __u32 seen = load_head(skb, &head);
+  if (!seen) return drop(&run, PL_CLASS_CONTROL, PL_MALFORMED);
+  pl_look(&head, seen, len, &frame);
 
   if (skb->vlan_present && !pl_allowed(run.config, PL_VLAN_TAG))
     return drop(&run, frame.cls, PL_VLAN_TAG);
@@ -324,7 +333,7 @@ int pl_xdp(struct xdp_md* context) {
   struct pl_head head = {};
   struct pl_frame frame;
   take(&head, data);
-  pl_look(&head, len, &frame);
+  pl_look(&head, PL_PEEK, len, &frame);
   if (pl_check_link(run.config, PL_IN, &head, &frame) != PL_PASSED || frame.cls == PL_CLASS_CONTROL)
     return XDP_PASS;
 

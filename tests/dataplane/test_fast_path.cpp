@@ -318,7 +318,7 @@ TEST_F(XdpTest, LeavesToTcWhatIsNotPlainOrNotAllowed) {
   config.macs = {kBob};
   set(config);
   alice->send(request());
-  EXPECT_EQ(count(m1, Direction::Ingress, "arp", "source-mac"), 1u);
+  EXPECT_EQ(count(m1, Direction::Ingress, "broadcast", "source-mac"), 1u);
   config.enforce_macs = false;
   config.policy.allowed_ethertypes = {0x0800};
   set(config);
