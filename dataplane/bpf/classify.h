@@ -39,6 +39,7 @@ struct pl_frame {
   __u32 len;
   __u16 type;  // EtherType; below 0x600: IEEE 802.3 length, so LLC
   __u16 l4;    // offset of what follows the IP headers; 0: none seen
+  __u16 head;  // how many octets pl_head has of it
   __u8 proto;  // of that
   __u8 group;  // destination is not one host
   __u8 nd;     // ICMPv6 type of an NS or NA, else 0
@@ -61,9 +62,10 @@ PL_INLINE int pl_starts(const __u8* p, __u8 a, __u8 b, __u8 c, __u8 d, __u8 e) {
   return p[0] == a && p[1] == b && p[2] == c && p[3] == d && p[4] == e;
 }
 
-// head has at least PL_ETH octets of the frame, zero after its end.
-PL_INLINE void pl_look(const struct pl_head* head, __u32 len, struct pl_frame* frame) {
+// head has the frame's first `seen` octets, at least PL_ETH, and zeros after its end.
+PL_INLINE void pl_look(const struct pl_head* head, __u32 seen, __u32 len, struct pl_frame* frame) {
   frame->len = len;
+  frame->head = (__u16)seen;
   frame->type = pl_u16(head->b + 12);
   frame->l4 = 0;
   frame->proto = 0;
@@ -94,7 +96,9 @@ PL_INLINE __u32 pl_bridge_group(__u8 last) {
 PL_INLINE __u32 pl_link_reason(const struct pl_head* head, struct pl_frame* frame) {
   const __u8* d = head->b;
   const __u16 type = frame->type;
-  if (!frame->group && (type == PL_TYPE_IPV4 || type == PL_TYPE_IPV6 || type == PL_TYPE_ARP))
+  // Groups of the protocols below begin with 01 or 09.
+  if (d[0] != 0x01 && d[0] != 0x09 &&
+      (type == PL_TYPE_IPV4 || type == PL_TYPE_IPV6 || type == PL_TYPE_ARP))
     return PL_PASSED;
   if (type == 0x8100 || type == 0x88a8 || type == 0x9100) return PL_VLAN_TAG;
   if (pl_starts(d, 0x01, 0x80, 0xc2, 0x00, 0x00)) {
@@ -238,8 +242,9 @@ PL_INLINE __u32 pl_ipv6_reason(pl_source* source, const struct pl_head* head,
   frame->proto = next;
   frame->l4 = (__u16)offset;
   if (next == PL_ICMPV6) {
-    __u8 type = 0;
-    if (pl_load(source, offset, &type, 1)) return PL_HEADER_CHAIN;
+    __u8 type = head->b[PL_PEEK];
+    if ((offset != PL_PEEK || frame->head <= PL_PEEK) && pl_load(source, offset, &type, 1))
+      return PL_HEADER_CHAIN;
     return pl_icmpv6_reason(type, fragmented, frame);
   }
   return frame->group ? pl_group_reason(source, frame) : (__u32)PL_PASSED;
@@ -281,12 +286,11 @@ PL_INLINE int pl_allowed(const struct pl_config* config, __u32 reason) {
   return (config->allow >> (reason & 63)) & 1;
 }
 
-// Steps (1) to (3) of the data path: link-local groups and EtherTypes, source, named protocols.
-// PL_PASSED: go on by class. A class of PL_CLASS_CONTROL then: pass without any further check, the
-// bridge keeps it to itself.
-PL_INLINE __u32 pl_check(pl_source* source, const struct pl_config* config, int hook,
-                         const struct pl_head* head, struct pl_frame* frame) {
-  __u32 reason = pl_link_reason(head, frame);
+// Steps (1) and (2) of the data path: link-local groups and EtherTypes, source. PL_PASSED: go on,
+// unless the class is PL_CLASS_CONTROL now.
+PL_INLINE __u32 pl_check_link(const struct pl_config* config, int hook, const struct pl_head* head,
+                              struct pl_frame* frame) {
+  const __u32 reason = pl_link_reason(head, frame);
   if (reason != PL_PASSED) {
     if (!pl_allowed(config, reason)) return reason;
     if (frame->cls == PL_CLASS_CONTROL) {
@@ -303,6 +307,16 @@ PL_INLINE __u32 pl_check(pl_source* source, const struct pl_config* config, int 
     if (mac == 0 || (head->b[6] & 1)) return PL_SOURCE_INVALID;
     if (config->enforce_macs && !pl_source_listed(config, mac)) return PL_SOURCE_MAC;
   }
+  return PL_PASSED;
+}
+
+// Steps (1) to (3) of the data path: pl_check_link(), then named protocols. PL_PASSED: go on by
+// class. A class of PL_CLASS_CONTROL then: pass without any further check, the bridge keeps it to
+// itself.
+PL_INLINE __u32 pl_check(pl_source* source, const struct pl_config* config, int hook,
+                         const struct pl_head* head, struct pl_frame* frame) {
+  __u32 reason = pl_check_link(config, hook, head, frame);
+  if (reason != PL_PASSED || frame->cls == PL_CLASS_CONTROL) return reason;
   reason = pl_network_reason(source, head, frame);
   if (reason != PL_PASSED && !pl_allowed(config, reason)) return reason;
   return PL_PASSED;
