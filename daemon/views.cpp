@@ -14,6 +14,7 @@
 #include "daemon/filter.h"
 #include "daemon/mrt_writer.h"
 #include "daemon/neighbor_view.h"
+#include "daemon/proxy_view.h"
 #include "daemon/route_view.h"
 
 #ifndef PEERLAN_VERSION
@@ -25,34 +26,12 @@ namespace {
 
 namespace json = boost::json;
 
-json::value optional_text(const std::string& text) {
-  return text.empty() ? json::value(nullptr) : json::value(text);
-}
-
 int64_t seconds_between(net::TimePoint from, net::TimePoint to) {
   return std::chrono::duration_cast<std::chrono::seconds>(to - from).count();
 }
 
-bool wants(const Filter& filter, const Domain& domain) {
-  return (!filter.vni || *filter.vni == domain.settings().evpn.vni.value) &&
-         (filter.domain.empty() || filter.domain == domain.settings().name);
-}
-
 // --- documents
 // ---------------------------------------------------------------------------------------
-
-const dataplane::MemberPort* member_of(const Domain& domain, net::IfIndex port) {
-  const auto* state = domain.find_port(port);
-  return state == nullptr ? nullptr : &state->settings;
-}
-
-void add_member(json::object& row, const dataplane::MemberPort* member) {
-  row["member_as"] = member != nullptr && member->member_as.value != 0
-                         ? json::value(member->member_as.value)
-                         : json::value(nullptr);
-  row["member_name"] =
-      member == nullptr ? json::value(nullptr) : optional_text(member->member_name);
-}
 
 json::object summary(const App& app, const Filter& filter) {
   const auto now = net::Clock::now();
@@ -189,42 +168,6 @@ json::object macs(const App& app, const Filter& filter) {
   return {{"macs", std::move(rows)}};
 }
 
-json::object bindings(const App& app, const Filter& filter) {
-  static constexpr const char* kWhere[] = {"nowhere", "local", "remote"};
-  json::array rows;
-  for (const auto& domain : app.domains()) {
-    if (!wants(filter, *domain)) continue;
-    domain->responder().for_each_binding([&](const proxyarp::BindingView& view) {
-      if (filter.ip && view.ip != *filter.ip) return;
-      if (filter.mac && view.mac != filter.mac) return;
-      const std::string port =
-          view.where == proxyarp::MacWhere::LocalPort ? domain->port_name(view.port) : "";
-      if (!filter.port.empty() && filter.port != port) return;
-      json::array allowed;
-      for (const auto& mac : view.allowed) allowed.emplace_back(to_string(mac));
-      rows.push_back(json::object{
-          {"domain", domain->settings().name},
-          {"vni", domain->settings().evpn.vni.value},
-          {"ip", to_string(view.ip)},
-          {"mac", view.mac ? json::value(to_string(*view.mac)) : json::value(nullptr)},
-          {"allowed_macs", std::move(allowed)},
-          {"kind", proxyarp::to_string(view.kind)},
-          {"where", kWhere[static_cast<std::size_t>(view.where)]},
-          {"port", optional_text(port)},
-          {"answered", view.answered},
-          {"router", view.flags.router},
-          {"override", view.flags.override_flag},
-          {"immutable", view.immutable},
-          {"age_seconds", std::chrono::duration_cast<std::chrono::seconds>(view.age).count()},
-          {"member_as",
-           view.member_as.value != 0 ? json::value(view.member_as.value) : json::value(nullptr)},
-          {"member_name", optional_text(view.member_name)},
-      });
-    });
-  }
-  return {{"bindings", std::move(rows)}};
-}
-
 json::array counter_rows(const Domain& domain, net::IfIndex index) {
   json::array rows;
   for (const auto& c : domain.frame_counters(index))
@@ -264,6 +207,8 @@ json::object ports(const App& app, const Filter& filter) {
           {"since_seconds", port.since == net::TimePoint{} ? 0 : seconds_between(port.since, now)},
           {"flaps", port.flaps},
           {"policy", port.settings.policy},
+          {"attached",
+           port.attached ? json::value(domain->attach_mode(port.index)) : json::value(nullptr)},
           {"macs", std::move(allowed)},
           {"enforce_macs", port.settings.enforce_macs && !port.settings.macs.empty()},
           {"addresses", std::move(addresses)},
@@ -282,12 +227,6 @@ json::object ports(const App& app, const Filter& filter) {
                                 {"frames", counter_rows(*domain, domain->vxlan())}});
   }
   return {{"ports", std::move(rows)}};
-}
-
-// Verdicts of the responder that mean a frame went nowhere.
-bool is_drop(proxyarp::Verdict verdict) {
-  using enum proxyarp::Verdict;
-  return verdict != Answered && verdict != Learned && verdict != Flooded && verdict != Forwarded;
 }
 
 json::object drops(const App& app, const Filter& filter) {
@@ -359,7 +298,11 @@ const View* find_view(const std::string& name) {
        show_routes},
       {"collectors", {}, at_once<collectors>},
       {"macs", {"mac", "port", "domain", "vni"}, at_once<macs>},
-      {"bindings", {"ip", "mac", "port", "domain", "vni"}, at_once<bindings>},
+      {"bindings", {"ip", "mac", "member", "match", "port", "domain", "vni"}, show_bindings},
+      {"duplicates", {"ip", "domain", "vni"}, at_once<duplicates>},
+      {"sponge", {"ip", "domain", "vni"}, at_once<sponge>},
+      {"offenders", {"port", "domain", "vni"}, at_once<offenders>},
+      {"explanation", {"ip", "port", "domain", "vni"}, show_explanation},
       {"ports", {"port", "domain", "vni"}, at_once<ports>},
       {"drops", {"port", "domain", "vni"}, at_once<drops>},
   };
