@@ -74,6 +74,44 @@ const char* to_string(BindingKind kind) {
   return "?";
 }
 
+const char* to_string(AlarmKind kind) {
+  switch (kind) {
+    case AlarmKind::SpoofedSender: return "spoofed-sender";
+    case AlarmKind::NotOwner: return "not-owner";
+    case AlarmKind::DuplicateIp: return "duplicate-ip";
+    case AlarmKind::DuplicateOver: return "duplicate-over";
+    case AlarmKind::BindingLimit: return "binding-limit";
+    case AlarmKind::TableFilling: return "table-filling";
+    case AlarmKind::ImmutableConflict: return "immutable-conflict";
+    case AlarmKind::DecoyAnswered: return "decoy-answered";
+    case AlarmKind::AddressDead: return "address-dead";
+    case AlarmKind::AddressBack: return "address-back";
+  }
+  return "?";
+}
+
+const char* to_string(SpongeState state) {
+  switch (state) {
+    case SpongeState::Alive: return "alive";
+    case SpongeState::Pending: return "pending";
+    case SpongeState::Dead: return "dead";
+    case SpongeState::Static: return "static";
+  }
+  return "?";
+}
+
+const char* to_string(OffenderKind kind) {
+  switch (kind) {
+    case OffenderKind::Asker: return "asker";
+    case OffenderKind::Target: return "target";
+    case OffenderKind::ProxyArp: return "proxy-arp";
+    case OffenderKind::DeadPeer: return "dead-peer";
+    case OffenderKind::Spoofer: return "spoofer";
+    case OffenderKind::Sweeper: return "sweeper";
+  }
+  return "?";
+}
+
 struct Responder::Impl {
   Impl(const Settings& settings, uint64_t seed) : table(settings, seed) {}
 
@@ -318,6 +356,39 @@ std::vector<Action> Responder::port_down(net::IfIndex port, net::TimePoint now) 
   impl_->latest = now;
   impl_->table.port_down(port, out);
   return out;
+}
+
+std::vector<Action> Responder::set_identity(const Identity&, net::TimePoint now) {
+  impl_->latest = now;
+  return {};
+}
+
+void Responder::trapped_frame(net::IfIndex, std::span<const uint8_t>, net::TimePoint now) {
+  impl_->latest = now;
+  impl_->count(Verdict::Trapped);
+}
+
+std::pair<bool, std::vector<Action>> Responder::clear_binding(const net::IpAddress&,
+                                                              net::TimePoint) {
+  return {};
+}
+std::pair<bool, std::vector<Action>> Responder::clear_duplicate(const net::IpAddress&,
+                                                                net::TimePoint) {
+  return {};
+}
+std::pair<bool, std::vector<Action>> Responder::set_sponge(const net::IpAddress&, SpongeState,
+                                                           net::TimePoint) {
+  return {};
+}
+std::pair<bool, std::vector<Action>> Responder::probe(const net::IpAddress&, net::TimePoint) {
+  return {};
+}
+void Responder::for_each_duplicate(const std::function<void(const DuplicateView&)>&) const {}
+void Responder::for_each_sponged(const std::function<void(const SpongeView&)>&) const {}
+void Responder::for_each_offender(const std::function<void(const OffenderView&)>&) const {}
+Explanation Responder::explain(const net::IpAddress&, std::optional<net::IfIndex>,
+                               net::TimePoint) const {
+  return {};
 }
 
 std::vector<Action> Responder::reconfigure(const Settings& settings, net::TimePoint now) {
