@@ -460,7 +460,17 @@ const std::array<uint64_t, static_cast<std::size_t>(Verdict::Count)>& Responder:
 }
 
 void Responder::for_each_binding(const std::function<void(const BindingView&)>& visit) const {
-  for (const auto& [ip, binding] : impl_->table.all()) {
+  for_each_binding_after(std::nullopt, [&](const BindingView& view) {
+    visit(view);
+    return true;
+  });
+}
+
+void Responder::for_each_binding_after(const std::optional<net::IpAddress>& after,
+                                       const std::function<bool(const BindingView&)>& visit) const {
+  const auto& all = impl_->table.all();
+  for (auto at = after ? all.upper_bound(*after) : all.begin(); at != all.end(); ++at) {
+    const auto& [ip, binding] = *at;
     BindingView view;
     view.ip = ip;
     if (const auto& fixed = binding.fixed) {
@@ -481,7 +491,7 @@ void Responder::for_each_binding(const std::function<void(const BindingView&)>& 
       view.flags = in_use->flags;
       view.immutable = in_use->immutable;
     }
-    visit(view);
+    if (!visit(view)) return;
   }
 }
 
