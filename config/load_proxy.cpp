@@ -354,6 +354,11 @@ void check_sponge(const Keys& keys, const Settings& proxy) {
       proxy.unassigned, [](const auto& one) { return one.policy == proxyarp::Unassigned::Sponge; });
   if (keys.has("sponge") && !used)
     keys("sponge").warning("no prefix in unassigned has the policy sponge: without effect");
+  if (used && keys.has("pe-addresses") && !proxy.sponge.mac)
+    keys("pe-addresses")
+        .warning(
+            "the sponge needs a mac of its own, or what is sent to dead addresses is not "
+            "told from what is sent to this PE, and not counted");
 }
 
 void check_times(const Keys& keys, const Settings& proxy) {
