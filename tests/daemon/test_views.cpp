@@ -104,10 +104,12 @@ TEST_F(ViewsTest, DocumentsAreAsDescribed) {
   ASSERT_TRUE(until([&] { return done && app->speaker().sessions().size() == 1; }));
   for (const char* view : {"neighbors", "routes", "collectors"})
     EXPECT_EQ(emitted(view, show(view)), documented(view)) << view;
-  for (const char* view : {"summary", "macs", "bindings", "ports", "drops"})
+  for (const char* view : {"summary", "macs", "bindings", "duplicates", "sponge", "offenders",
+                           "ports", "drops"})
     EXPECT_THAT(emitted(view, show(view)), IsSubsetOf(documented(view))) << view;
   for (const char* view :
-       {"summary", "neighbors", "routes", "collectors", "macs", "bindings", "ports", "drops"}) {
+       {"summary", "neighbors", "routes", "collectors", "macs", "bindings", "duplicates", "sponge",
+        "offenders", "ports", "drops"}) {
     const json::object document = show(view);
     EXPECT_EQ(document.begin()->key(), "schema") << view;
     EXPECT_EQ(document.at("schema"), 1) << view;
