@@ -20,7 +20,7 @@ using SystemClock = std::chrono::system_clock;
 
 constexpr auto kHold = 200ms;  // for the other source; punts come within a few milliseconds
 constexpr auto kStep = 100ms;  // between two looks at what is held
-constexpr std::size_t kMostHeld = 4096;
+constexpr std::size_t kMostHeld = 1024;
 constexpr std::size_t kMostOctets = 1 << 20;  // that wait for the client
 constexpr std::size_t kPiece = 65536;
 
@@ -120,6 +120,11 @@ void Trace::add(net::IfIndex port, TraceDirection direction, std::span<const uin
 
 // One frame of each source makes one.
 void Trace::keep(Frame frame) {
+  // A storm costs no more than this.
+  if (held_.size() >= kMostHeld) {
+    ++interface_of(frame.port).dropped;
+    return;
+  }
   // Ours is padded on its way out.
   const auto same = [&](const Frame& other) {
     if (other.joined || other.port != frame.port || other.direction != frame.direction ||
@@ -136,10 +141,6 @@ void Trace::keep(Frame frame) {
     if (joined.verdict.empty()) joined.verdict = std::move(frame.verdict);
     joined.joined = true;
     held_.push_back(std::move(joined));
-    return;
-  }
-  if (held_.size() >= kMostHeld) {
-    ++interface_of(frame.port).dropped;
     return;
   }
   held_.push_back(std::move(frame));

@@ -467,5 +467,55 @@ class LearnPcap(LearnTests, AddressCase):
     edit = {path: lambda text: learned(text).replace("responder: ebpf", "responder: pcap") for path in PE_FILES}
 
 
+def no_export(text):
+    return text.replace("    members:\n      - ixf: members.json\n        vlan-id: 1\n", "")
+
+
+@labkit.needs("peerland", "peerlan", "peerlan-frames", "vtysh")
+class Frr(AddressCase):
+    """FRRouting as the other PE: bindings both ways, with its flags. It sends the router flag alone, and for a
+    host no community at all."""
+    name = "addrfrr"
+    only = None
+    converge = True
+    edit = {path: no_export for path in PE_FILES}
+
+    def neighbor(self, *more):
+        self.lab.run("pe3", "ip", "neigh", "replace", ip6(5), "lladdr", mac(5), "dev", "br100", "nud", "permanent", *more)
+
+    def communities(self, ip):
+        return " ".join(c for r in self.rows("pe1", "routes", "--ip", ip, "--best") for c in r["communities"])
+
+    def test_27_its_router_flag_does_not_cost_the_override_flag(self):
+        self.neighbor("router")
+        self.addCleanup(self.neighbor)
+        row = self.active("pe1", ip6(5), mac(5))
+        self.assertEqual(row["kind"], "evpn")
+        wait_for("its community", lambda: "router" in self.communities(ip6(5)).lower() or
+                 "0608" in self.communities(ip6(5)))
+        self.assertEqual(self.ask(1, ip6(5), mac(5)), (3, 0))  # R, S and O set
+
+    def test_G9_without_a_community_the_default_holds(self):
+        self.active("pe1", ip6(6), mac(6))
+        self.assertEqual(self.ask(1, ip6(6), mac(6)), (3, 0))
+        self.active("pe1", ip4(6), mac(6))
+        self.assertEqual(self.ask(1, ip4(6), mac(6)), (3, 0))
+
+    def test_it_takes_our_bindings_with_their_router_flag(self):
+        for ip in (ip4(1), ip6(1)):
+            wait_for(f"{ip} in its kernel", lambda ip=ip: mac(1) in self.lab.output(
+                "pe3", "ip", "neigh", "show", "to", ip, "dev", "br100"))
+        self.assertIn("router", self.lab.output("pe3", "ip", "-6", "neigh", "show", "to", ip6(1), "dev", "br100"))
+
+    def test_a_binding_that_it_withdraws_goes(self):
+        self.active("pe1", ip4(6), mac(6))
+        self.lab.run("pe3", "ip", "neigh", "del", ip4(6), "dev", "br100")
+        try:
+            wait_for("the binding to go", lambda: self.binding("pe1", ip4(6)) is None)
+        finally:
+            self.lab.run("pe3", "ip", "neigh", "replace", ip4(6), "lladdr", mac(6), "dev", "br100", "nud", "permanent")
+        self.active("pe1", ip4(6), mac(6))
+
+
 if __name__ == "__main__":
     unittest.main()
