@@ -98,7 +98,8 @@ std::optional<net::MacAddress> Domain::own_mac() const {
 }
 
 proxyarp::Responder::Identity Domain::identity() const {
-  proxyarp::Responder::Identity identity{devices_.bridge_mac, std::nullopt, std::nullopt};
+  proxyarp::Responder::Identity identity;
+  identity.mac = devices_.bridge_mac;
   for (const auto& address : settings_.pe_addresses)
     (address.is_v4() ? identity.ipv4 : identity.ipv6) = address;
   return identity;
@@ -199,6 +200,7 @@ void Domain::adopt_learned(net::TimePoint now) {
 
 void Domain::apply(const config::BroadcastDomain& settings, const Policies& policies,
                    net::TimePoint now) {
+  const auto traps_before = traps();
   settings_ = settings;
   policies_ = policies;
   std::map<std::string, dataplane::MemberPort> wanted;
@@ -240,6 +242,7 @@ void Domain::apply(const config::BroadcastDomain& settings, const Policies& poli
       check(services_.fast_path->set_port(port_config(port)));
     else
       services_.soft_policy.set_port(port_config(port));
+    if (!uses_ebpf() && traps() != traps_before) open_capture(port);
     if (port.up) provision(port, now);
   }
   if (check(links))
@@ -299,6 +302,22 @@ void Domain::link_changed(const dataplane::LinkChanged& event, net::TimePoint no
   if (port.attached) set_up(port, event.up, now);
 }
 
+// pcap mode. A second time it takes the place of the first, which has caught what came until then.
+void Domain::open_capture(PortState& port) {
+  std::vector<net::MacAddress> destinations;
+  for (const auto& trap : traps()) destinations.push_back(trap.mac);
+  auto capture = dataplane::PcapCapture::open(
+      services_.io, port.settings.interface, port.index,
+      [this](net::IfIndex index, std::span<const uint8_t> frame) {
+        soft_frame(index, frame, net::Clock::now());
+      },
+      destinations);
+  if (capture)
+    port.capture = std::move(*capture);
+  else
+    port.problem = capture.error().what;
+}
+
 void Domain::attach(PortState& port, net::TimePoint now) {
   port.problem.clear();
   if (uses_ebpf()) {
@@ -306,15 +325,7 @@ void Domain::attach(PortState& port, net::TimePoint now) {
       port.problem = set.error().what;
   } else {
     services_.soft_policy.set_port(port_config(port));
-    auto capture =
-        dataplane::PcapCapture::open(services_.io, port.settings.interface, port.index,
-                                     [this](net::IfIndex index, std::span<const uint8_t> frame) {
-                                       soft_frame(index, frame, net::Clock::now());
-                                     });
-    if (capture)
-      port.capture = std::move(*capture);
-    else
-      port.problem = capture.error().what;
+    open_capture(port);
   }
   if (port.problem.empty()) {
     if (auto joined = services_.kernel.attach_port(

@@ -148,6 +148,8 @@ class Domain {
   std::optional<net::MacAddress> own_mac() const;  // the bridge's
   proxyarp::Responder::Identity identity() const;
   std::vector<dataplane::TrapMac> traps() const;
+  bool is_trapped(std::span<const uint8_t> frame) const;
+  void open_capture(PortState& port);
   bool configure_core(std::string& problem);
   void attach(PortState& port, net::TimePoint now);
   void set_up(PortState& port, bool up, net::TimePoint now);

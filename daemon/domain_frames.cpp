@@ -71,12 +71,22 @@ void Domain::core_punt(std::span<const uint8_t> frame, net::TimePoint now) {
   run(std::move(outcome.actions), now);
 }
 
+// What is for the MAC of the bridge is trapped only when it is no answer to a question of ours.
+bool Domain::is_trapped(std::span<const uint8_t> frame) const {
+  if ((frame[0] & 1) != 0) return false;
+  const auto to = net::MacAddress::from_bytes(frame);
+  const auto traps = this->traps();
+  return std::ranges::find(traps, to, &dataplane::TrapMac::mac) != traps.end() &&
+         (to != devices_.bridge_mac || proxyarp::classify(frame) == proxyarp::FrameClass::Other);
+}
+
 // pcap mode: a frame was captured at a port or came out of the fabric. The kernel floods nothing,
 // so what is broadcast or multicast is ours to pass on; unicast went its way and is for learning
 // only.
 void Domain::soft_frame(net::IfIndex port, std::span<const uint8_t> frame, net::TimePoint now) {
   if (frame.size() < kEthernetHeader) return;
   const bool core = port == devices_.vxlan;
+  if (!core && is_trapped(frame)) return punt(port, frame, false, true, now);
   const auto direction = core ? dataplane::Direction::Decap : dataplane::Direction::Ingress;
   if (!services_.soft_policy.pass(port, direction, frame, now)) {
     trace(port, TraceDirection::In, frame, "dropped by the BUM policy");

@@ -397,7 +397,7 @@ class LearnTests:
         self.assertIn("duplicate", about["verdict"] + " ".join(about["rules"]))
         self.lab.run("m3", "ip", "neigh", "replace", ip, "lladdr", SPOOF, "dev", "eth1", "nud", "reachable")
         self.lab.run("m3", "ping", "-c", 3, "-i", 0.2, "-W", 1, ip, check=False)
-        wait_for("frames to the anti-spoof MAC to be counted", lambda: self.lab.drops("pe2", "m3").get("anti-spoof", 0) >= 3)
+        wait_for("frames to the anti-spoof MAC to be counted", lambda: sum(self.lab.drops("pe2", "m3").get(r, 0) for r in ("anti-spoof", "trapped")) >= 3)
         self.assertIn("no longer frozen", self.peerlan(pe, "clear", "duplicate", ip).stdout)
         self.assertFalse([d for d in self.rows(pe, "duplicates", "--ip", ip) if d["frozen"]])
 
