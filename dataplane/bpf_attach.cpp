@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // tcx is younger than libbpf 1.1: links are made by the plain system call, everything else of them
-// works through libbpf. A link's pin is called <ifindex>_in or <ifindex>_out.
+// works through libbpf. A link's pin is called <ifindex>_in, <ifindex>_out or <ifindex>_xdp.
 #include "dataplane/bpf_attach.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <dirent.h>
+#include <linux/ethtool.h>
+#include <linux/if_link.h>
+#include <linux/sockios.h>
 #include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -47,6 +53,36 @@ uint32_t device_of(int link) {
   bpf_link_info info{};
   uint32_t size = sizeof info;
   return bpf_obj_get_info_by_fd(link, &info, &size) == 0 ? info.xdp.ifindex : 0;
+}
+
+int create_xdp_link(int program, uint32_t ifindex) {
+  bpf_link_create_opts options{};
+  options.sz = sizeof options;
+  options.flags = XDP_FLAGS_DRV_MODE;
+  return bpf_link_create(program, static_cast<int>(ifindex), BPF_XDP, &options);
+}
+
+bool ethtool(net::IfIndex port, void* command) {
+  ifreq request{};
+  if (if_indextoname(port.value, request.ifr_name) == nullptr) return false;
+  request.ifr_data = static_cast<char*>(command);
+  const Fd any(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  return any && ::ioctl(any.get(), SIOCETHTOOL, &request) == 0;
+}
+
+// An XDP program does not see a tag that the device took out of the frame, and would answer as if
+// there were none. True when tags stay in the frames. A veth pair has no device that does so.
+bool keep_tags_in_frames(net::IfIndex port) {
+  ethtool_drvinfo driver{};
+  driver.cmd = ETHTOOL_GDRVINFO;
+  if (ethtool(port, &driver) && std::string_view(driver.driver) == "veth") return true;
+  ethtool_value flags{.cmd = ETHTOOL_GFLAGS, .data = 0};
+  if (!ethtool(port, &flags) || (flags.data & ETH_FLAG_RXVLAN) == 0) return true;
+  flags.cmd = ETHTOOL_SFLAGS;
+  flags.data &= ~static_cast<uint32_t>(ETH_FLAG_RXVLAN);
+  if (!ethtool(port, &flags)) return false;
+  flags.cmd = ETHTOOL_GFLAGS;
+  return ethtool(port, &flags) && (flags.data & ETH_FLAG_RXVLAN) == 0;
 }
 
 bpf_tc_hook filter_hook(net::IfIndex port, int hook) {
@@ -113,7 +149,8 @@ bool tcx_supported() {
 }
 
 std::string Attachments::path(net::IfIndex port, int hook) const {
-  return folder_ + "/" + std::to_string(port.value) + (hook == PL_IN ? "_in" : "_out");
+  const char* suffix = hook == PL_IN ? "_in" : hook == PL_OUT ? "_out" : "_xdp";
+  return folder_ + "/" + std::to_string(port.value) + suffix;
 }
 
 void Attachments::drop_link(net::IfIndex port, int hook) const {
@@ -123,7 +160,7 @@ void Attachments::drop_link(net::IfIndex port, int hook) const {
   ::unlink(pin.c_str());
 }
 
-FastPathResult<void> Attachments::attach_tcx(net::IfIndex port, int hook, int program) const {
+FastPathResult<void> Attachments::attach_link(net::IfIndex port, int hook, int program) const {
   const auto pin = path(port, hook);
   {
     const Fd link(bpf_obj_get(pin.c_str()));
@@ -133,7 +170,8 @@ FastPathResult<void> Attachments::attach_tcx(net::IfIndex port, int hook, int pr
     }
   }
   ::unlink(pin.c_str());  // of a device that is gone
-  const Fd link(create_tcx_link(program, port.value, hook));
+  const Fd link(hook == kXdpHook ? create_xdp_link(program, port.value)
+                                 : create_tcx_link(program, port.value, hook));
   if (!link)
     return std::unexpected(bpf_error("attach to device " + std::to_string(port.value), errno));
   if (bpf_obj_pin(link.get(), pin.c_str()) != 0)
@@ -144,7 +182,7 @@ FastPathResult<void> Attachments::attach_tcx(net::IfIndex port, int hook, int pr
 FastPathResult<void> Attachments::attach(net::IfIndex port, int hook, int program,
                                          AttachMode mode) const {
   if (mode == AttachMode::Tcx) {
-    auto result = attach_tcx(port, hook, program);
+    auto result = attach_link(port, hook, program);
     if (result && has_filter(port, hook)) drop_filter(port, hook);
     return result;
   }
@@ -153,9 +191,16 @@ FastPathResult<void> Attachments::attach(net::IfIndex port, int hook, int progra
   return result;
 }
 
+FastPathResult<void> Attachments::attach_xdp(net::IfIndex port, int program) const {
+  if (!keep_tags_in_frames(port))
+    return std::unexpected(bpf_error("XDP on device " + std::to_string(port.value), EOPNOTSUPP));
+  return attach_link(port, kXdpHook, program);
+}
+
 void Attachments::detach(net::IfIndex port) const {
   char name[IF_NAMESIZE];
   const bool exists = if_indextoname(port.value, name) != nullptr;
+  drop_link(port, kXdpHook);
   for (int hook : {PL_IN, PL_OUT}) {
     drop_link(port, hook);
     if (exists && has_filter(port, hook)) drop_filter(port, hook);
@@ -167,11 +212,11 @@ bool Attachments::attached(net::IfIndex port, int hook) const {
   if (if_indextoname(port.value, name) == nullptr) return false;
   const Fd link(bpf_obj_get(path(port, hook).c_str()));
   if (link && device_of(link.get()) == port.value) return true;
-  return has_filter(port, hook);
+  return hook != kXdpHook && has_filter(port, hook);
 }
 
 bool Attachments::link_alive(net::IfIndex port) const {
-  return std::ranges::any_of(std::array{PL_IN, PL_OUT}, [&](int hook) {
+  return std::ranges::any_of(std::array<int, 3>{PL_IN, PL_OUT, kXdpHook}, [&](int hook) {
     const Fd link(bpf_obj_get(path(port, hook).c_str()));
     return link && device_of(link.get()) != 0;
   });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Attaching a program to tc ingress or egress of a device so that it stays when the daemon goes:
-// by a tcx link that is pinned (kernel 6.6), else as a clsact filter. For fast_path.cpp.
+// by a tcx link that is pinned (kernel 6.6), else as a clsact filter; and to its driver, native
+// XDP, by a link that is pinned. For fast_path.cpp.
 #pragma once
 #include <string>
 #include <vector>
@@ -34,6 +35,7 @@ class Fd {
 };
 
 enum class AttachMode : uint8_t { Tcx, Clsact };
+constexpr int kXdpHook = PL_HOOKS;  // beside enum pl_hook
 
 [[nodiscard]] bool tcx_supported();
 
@@ -48,13 +50,17 @@ class Attachments {
   [[nodiscard]] FastPathResult<void> attach(net::IfIndex port, int hook, int program,
                                             AttachMode mode) const;
   void detach(net::IfIndex port) const;
-  [[nodiscard]] bool attached(net::IfIndex port, int hook) const;
+  // Attaches, or updates. An error when the driver has no native XDP, or can't with this MTU, or
+  // takes VLAN tags out of frames before the program sees them and won't leave that.
+  [[nodiscard]] FastPathResult<void> attach_xdp(net::IfIndex port, int program) const;
+  void detach_xdp(net::IfIndex port) const { drop_link(port, kXdpHook); }
+  [[nodiscard]] bool attached(net::IfIndex port, int hook) const;  // PL_IN, PL_OUT, kXdpHook
   [[nodiscard]] std::vector<net::IfIndex> pinned() const;  // ports with links, dead ones too
   [[nodiscard]] bool link_alive(net::IfIndex port) const;  // in whatever namespace
 
  private:
   [[nodiscard]] std::string path(net::IfIndex port, int hook) const;
-  [[nodiscard]] FastPathResult<void> attach_tcx(net::IfIndex port, int hook, int program) const;
+  [[nodiscard]] FastPathResult<void> attach_link(net::IfIndex port, int hook, int program) const;
   void drop_link(net::IfIndex port, int hook) const;
   std::string folder_;
 };

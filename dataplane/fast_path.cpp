@@ -2,7 +2,7 @@
 // Owns the maps' contents and which port has which slot of them. What outlives the daemon is
 // pinned:
 //     <pins>/maps<n>/...          the maps
-//     <pins>/links/<ifindex>_in   tcx links
+//     <pins>/links/<ifindex>_in   tcx links; also <ifindex>_out, and <ifindex>_xdp
 // open() in short: same layout: take the maps, put the new programs in the place of the old ones.
 // Other layout: new maps with the old bindings and MACs; ports go on with the old programs and maps
 // until set_port() brings each over.
@@ -70,6 +70,37 @@ void copy_elements(int from, int to) {
   });
 }
 
+// Version 1 of the bindings: what is in front of the counters.
+struct BindingV1 {
+  uint8_t start[offsetof(pl_binding, answers)];
+};
+template <class Key>
+void copy_bindings_v1(int from, int to) {
+  for_each_element<Key, BindingV1>(from, [&](const Key& key, const BindingV1& old) {
+    pl_binding value{};
+    std::memcpy(&value, &old, sizeof old);
+    bpf_map_update_elem(to, &key, &value, BPF_ANY);
+  });
+}
+
+// What the programs wrote into an entry stays when user space changes it.
+template <class Key>
+int store_binding(int map, const Key& key, pl_binding value) {
+  pl_binding old{};
+  if (bpf_map_lookup_elem(map, &key, &old) == 0) {
+    value.answers = old.answers;
+    value.asker = old.asker;
+    value.renewed = old.renewed;
+  }
+  return bpf_map_update_elem(map, &key, &value, BPF_ANY);
+}
+
+net::MacAddress mac_from_abi(uint64_t mac) {
+  std::array<uint8_t, 6> octets{};
+  std::memcpy(octets.data(), &mac, octets.size());
+  return net::MacAddress::from_bytes(octets);
+}
+
 std::size_t possible_cpus() {
   static const int cpus = std::max(1, libbpf_num_possible_cpus());
   return static_cast<std::size_t>(cpus);
@@ -112,6 +143,7 @@ struct FastPath::Impl {
   struct Port {
     pl_port where{};
     PortKind kind = PortKind::Member;
+    bool xdp = false;  // wanted
   };
 
   explicit Impl(const std::string& folder) : attachments(folder + "/links") {}
@@ -137,9 +169,11 @@ struct FastPath::Impl {
   FastPathResult<void> adopt_ports();
   void fill_free_slots();
   FastPathResult<void> attach(net::IfIndex port) const;
+  bool attach_xdp(net::IfIndex port, bool wanted) const;
   void clear_slot(uint32_t slot) const;
   void remove_counters(net::IfIndex port, uint32_t slot) const;
   void forget(net::IfIndex port);
+  FastPathResult<void> set_shared(const FastPathOptions& options) const;
   FastPathResult<void> add_port(net::IfIndex index, const pl_config& config, PortKind kind);
   FastPathResult<void> update_port(Port& port, net::IfIndex index, const pl_config& config);
   static int on_punt(void* context, void* data, std::size_t size);
@@ -148,6 +182,30 @@ struct FastPath::Impl {
 FastPathResult<void> FastPath::Impl::attach(net::IfIndex port) const {
   for (int hook : {PL_IN, PL_OUT})
     if (auto done = attachments.attach(port, hook, maps->program(hook), mode); !done) return done;
+  return {};
+}
+
+// After attach(): XDP passes on to tc what it doesn't answer. True when something was done.
+bool FastPath::Impl::attach_xdp(net::IfIndex port, bool wanted) const {
+  const bool before = attachments.attached(port, kXdpHook);
+  if (!wanted) {
+    if (before) attachments.detach_xdp(port);
+    return before;
+  }
+  // tc alone is as right, only slower: attach_mode() tells.
+  return attachments.attach_xdp(port, maps->program(kXdpHook)) && !before;
+}
+
+// The rate of all ports together. The bucket goes on from where it was.
+FastPathResult<void> FastPath::Impl::set_shared(const FastPathOptions& options) const {
+  const uint32_t zero = 0;
+  pl_all shared{};
+  bpf_map_lookup_elem(maps->map("all"), &zero, &shared);
+  shared.punts = to_abi(Limit{.packets_per_second = options.punts_per_second,
+                              .bits_per_second = {},
+                              .burst = std::chrono::milliseconds(200)});
+  if (bpf_map_update_elem(maps->map("all"), &zero, &shared, BPF_ANY) != 0)
+    return std::unexpected(bpf_error("write the limit of all ports", errno));
   return {};
 }
 
@@ -190,6 +248,7 @@ FastPathResult<void> FastPath::Impl::start(const FastPathOptions& options) {
   auto loaded = BpfMaps::load(options, old_set);
   if (!loaded) return std::unexpected(loaded.error());
   maps = std::move(*loaded);
+  if (auto done = set_shared(options); !done) return done;
   if (!maps->reused()) {
     const pl_meta meta{.netns = netns, .binding_version = PL_BINDING_VERSION, .zero = 0};
     if (bpf_map_update_elem(maps->map("meta"), &zero, &meta, BPF_ANY) != 0)
@@ -230,12 +289,16 @@ FastPathResult<void> FastPath::Impl::take_over(const std::string& old_set,
     const Fd meta_map = old_map("meta"), bind4 = old_map("bind4"), bind6 = old_map("bind6"),
              macs = old_map("macs"), old_ports = old_map("ports");
     if (fits(meta_map, sizeof zero, sizeof meta) &&
-        bpf_map_lookup_elem(meta_map.get(), &zero, &meta) == 0 &&
-        meta.binding_version == PL_BINDING_VERSION) {
+        bpf_map_lookup_elem(meta_map.get(), &zero, &meta) == 0 && meta.binding_version != 0 &&
+        meta.binding_version <= PL_BINDING_VERSION) {
       if (fits(bind4, sizeof(pl_key4), sizeof(pl_binding)))
         copy_elements<pl_key4, pl_binding>(bind4.get(), maps->map("bind4"));
+      else if (fits(bind4, sizeof(pl_key4), sizeof(BindingV1)))
+        copy_bindings_v1<pl_key4>(bind4.get(), maps->map("bind4"));
       if (fits(bind6, sizeof(pl_key6), sizeof(pl_binding)))
         copy_elements<pl_key6, pl_binding>(bind6.get(), maps->map("bind6"));
+      else if (fits(bind6, sizeof(pl_key6), sizeof(BindingV1)))
+        copy_bindings_v1<pl_key6>(bind6.get(), maps->map("bind6"));
       if (fits(macs, sizeof(pl_mac_key), sizeof(uint32_t)))
         copy_elements<pl_mac_key, uint32_t>(macs.get(), maps->map("macs"));
     }
@@ -269,7 +332,8 @@ FastPathResult<void> FastPath::Impl::adopt_ports() {
     const bool whole = where.slot < PL_MAX_PORTS && where.config < PL_MAX_CONFIGS &&
                        bpf_map_lookup_elem(maps->map("configs"), &where.config, &config) == 0 &&
                        config.ifindex == index.value;
-    ports[index] = {where, config.core ? PortKind::Core : PortKind::Member};
+    ports[index] = {where, config.core ? PortKind::Core : PortKind::Member,
+                    attachments.attached(index, kXdpHook)};
     if (!whole || (!attachments.attached(index, PL_IN) && !attachments.attached(index, PL_OUT))) {
       forget(index);
       continue;
@@ -277,7 +341,9 @@ FastPathResult<void> FastPath::Impl::adopt_ports() {
     if (auto done = attach(index); !done) {
       if (attachments.attached(index, PL_IN)) return done;
       forget(index);  // went away at this moment
+      continue;
     }
+    attach_xdp(index, ports[index].xdp);
   }
   // Links that the maps don't know: another layout's, whose port was not set before the last end.
   for (auto port : attachments.pinned()) {
@@ -367,7 +433,8 @@ int FastPath::Impl::on_punt(void* context, void* data, std::size_t size) {
     const auto* record = static_cast<const pl_punt*>(data);
     const auto len = std::min<std::size_t>(record->len, PL_PUNT_FRAME);
     (*self->handler)({.port = net::IfIndex(record->ifindex),
-                      .copy = record->copy != 0,
+                      .copy = record->kind == PL_PUNT_COPY,
+                      .trapped = record->kind == PL_PUNT_TRAPPED,
                       .frame = {record->frame, len}});
   }
   return ++self->drained < self->drain_max ? 0 : -1;  // this one is consumed all the same
@@ -396,9 +463,15 @@ FastPathResult<void> FastPath::set_port(const PortConfig& config) {
     return std::unexpected(
         FastPathError{"device " + std::to_string(config.index.value) + ": " + abi.error(), E2BIG});
   const auto found = impl_->ports.find(config.index);
-  if (found == impl_->ports.end()) return impl_->add_port(config.index, *abi, config.kind);
-  found->second.kind = config.kind;
-  return impl_->update_port(found->second, config.index, *abi);
+  const auto done = found == impl_->ports.end()
+                        ? impl_->add_port(config.index, *abi, config.kind)
+                        : impl_->update_port(found->second, config.index, *abi);
+  if (!done) return done;
+  auto& port = impl_->ports[config.index];
+  port.kind = config.kind;
+  port.xdp = config.xdp && config.proxy && config.kind == PortKind::Member;
+  impl_->attach_xdp(config.index, port.xdp);
+  return {};
 }
 
 FastPathResult<bool> FastPath::repair_port(net::IfIndex port) {
@@ -406,9 +479,11 @@ FastPathResult<bool> FastPath::repair_port(net::IfIndex port) {
   for (int hook : {PL_IN, PL_OUT}) {
     if (impl_->attachments.attached(port, hook)) continue;
     if (auto done = impl_->attach(port); !done) return std::unexpected(done.error());
+    impl_->attach_xdp(port, impl_->ports[port].xdp);
     return true;
   }
-  return false;
+  if (impl_->attachments.attached(port, kXdpHook)) return false;
+  return impl_->attach_xdp(port, impl_->ports[port].xdp);
 }
 
 FastPathResult<void> FastPath::remove_port(net::IfIndex port) {
@@ -440,13 +515,12 @@ FastPathResult<void> FastPath::set_binding(const FastBinding& binding) {
   value.port = binding.port.value;
   value.check = folded(binding.ip.bytes());
   int status = 0;
-  if (binding.ip.is_v4()) {
-    const auto key = binding_key<pl_key4>(binding.vni, binding.ip);
-    status = bpf_map_update_elem(impl_->maps->map("bind4"), &key, &value, BPF_ANY);
-  } else {
-    const auto key = binding_key<pl_key6>(binding.vni, binding.ip);
-    status = bpf_map_update_elem(impl_->maps->map("bind6"), &key, &value, BPF_ANY);
-  }
+  if (binding.ip.is_v4())
+    status = store_binding(impl_->maps->map("bind4"), binding_key<pl_key4>(binding.vni, binding.ip),
+                           value);
+  else
+    status = store_binding(impl_->maps->map("bind6"), binding_key<pl_key6>(binding.vni, binding.ip),
+                           value);
   if (status != 0) return std::unexpected(bpf_error("bind " + to_string(binding.ip), errno));
   return {};
 }
@@ -473,6 +547,22 @@ std::vector<FastBinding> FastPath::bindings() const {
   for_each_element<pl_key6, pl_binding>(
       impl_->maps->map("bind6"),
       [&](const pl_key6& key, const pl_binding& value) { out.push_back(from_abi(key, value)); });
+  return out;
+}
+
+std::optional<FastBindingUse> FastPath::use_of(net::Vni vni, const net::IpAddress& ip) const {
+  pl_binding value{};
+  int status = 0;
+  if (ip.is_v4()) {
+    const auto key = binding_key<pl_key4>(vni, ip);
+    status = bpf_map_lookup_elem(impl_->maps->map("bind4"), &key, &value);
+  } else {
+    const auto key = binding_key<pl_key6>(vni, ip);
+    status = bpf_map_lookup_elem(impl_->maps->map("bind6"), &key, &value);
+  }
+  if (status != 0) return std::nullopt;
+  FastBindingUse out{.answers = value.answers, .last_asker = {}};
+  if (value.asker != 0) out.last_asker = mac_from_abi(value.asker);
   return out;
 }
 
@@ -514,7 +604,8 @@ std::vector<Counter> FastPath::counters(net::IfIndex index) const {
   std::vector<Counter> out;
   const auto found = impl_->ports.find(index);
   if (found == impl_->ports.end()) return out;
-  const auto& [where, kind] = found->second;
+  const auto where = found->second.where;
+  const auto kind = found->second.kind;
   const auto add = [&](int hook, unsigned cls, unsigned reason, const pl_count& count) {
     if (count.packets == 0) return;
     out.push_back({.port = index,
@@ -557,6 +648,12 @@ uint64_t FastPath::punts_lost() const {
 
 const char* FastPath::attach_mode() const {
   return impl_->mode == AttachMode::Tcx ? "tcx" : "clsact";
+}
+
+std::string FastPath::attach_mode(net::IfIndex port) const {
+  std::string out = attach_mode();
+  if (impl_->attachments.attached(port, kXdpHook)) out.insert(0, "xdp+");
+  return out;
 }
 
 FastPathResult<void> FastPath::check_unused(const std::string& pin_directory) {

@@ -48,6 +48,41 @@ pl_limit to_abi(const std::optional<Limit>& limit) {
   return out;
 }
 
+uint64_t to_abi(const net::MacAddress& mac) {
+  uint64_t out = 0;
+  std::memcpy(&out, mac.bytes().data(), mac.bytes().size());
+  return out;
+}
+
+namespace {
+
+std::optional<std::string> put_traps(const PortConfig& config, pl_config& out) {
+  if (config.traps.size() > PL_MAX_TRAPS)
+    return "more than " + std::to_string(PL_MAX_TRAPS) + " trapped MAC addresses";
+  for (auto& trap : out.traps) trap = {.mac = PL_NO_MAC, .reason = PL_PASSED, .zero = 0};
+  auto* next = out.traps;
+  for (const auto& trap : config.traps) {
+    const std::string_view reason = trap.reason;
+    if (reason != "sponge" && reason != "anti-spoof")
+      return "no reason of a trap: " + std::string(reason);
+    *next++ = {.mac = to_abi(trap.mac),
+               .reason = reason == "sponge" ? PL_SPONGE : PL_ANTI_SPOOF,
+               .zero = 0};
+  }
+  out.own_mac = config.own_mac ? to_abi(*config.own_mac) : PL_NO_MAC;
+  return std::nullopt;
+}
+
+// What members send to nobody is told to the daemon at a tenth of the rate of questions, which it
+// must not keep from being heard.
+Limit trapped_limit(Limit limit) {
+  for (auto* rate : {&limit.packets_per_second, &limit.bits_per_second})
+    if (*rate && **rate != 0) *rate = std::max<uint64_t>(1, **rate / 10);
+  return limit;
+}
+
+}  // namespace
+
 std::expected<pl_config, std::string> to_abi(const PortConfig& config) {
   const auto& policy = config.policy;
   if (config.macs.size() > PL_MAX_MACS)
@@ -78,8 +113,11 @@ std::expected<pl_config, std::string> to_abi(const PortConfig& config) {
   if (unknown_out.mode == PL_NOTHING) unknown_out.mode = PL_UNLIMITED;
   out.answers = to_abi(policy.answers);
   out.punts = to_abi(policy.punts);
-  for (const auto& mac : config.macs)
-    std::memcpy(&out.macs[out.mac_count++], mac.bytes().data(), mac.bytes().size());
+  out.trapped = to_abi(trapped_limit(policy.punts));
+  out.renew =
+      static_cast<uint64_t>(std::max<int64_t>(0, std::chrono::nanoseconds(config.renew).count()));
+  if (auto problem = put_traps(config, out)) return std::unexpected(std::move(*problem));
+  for (const auto& mac : config.macs) out.macs[out.mac_count++] = to_abi(mac);
   return out;
 }
 

@@ -13,7 +13,10 @@ namespace dataplane {
 // Rates as GCRA costs. Not set at all: unlimited. A rate of zero: nothing passes.
 [[nodiscard]] pl_limit to_abi(const std::optional<Limit>& limit);
 
-// An error says which table is too long.
+// The six octets of an address as the programs compare them (pl_mac() of bpf/classify.h).
+[[nodiscard]] uint64_t to_abi(const net::MacAddress& mac);
+
+// An error says which table is too long, or which name is none.
 [[nodiscard]] std::expected<pl_config, std::string> to_abi(const PortConfig& config);
 
 [[nodiscard]] const char* class_name(unsigned cls);      // enum pl_class

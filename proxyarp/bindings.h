@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // The binding table of one broadcast domain: what is provisioned, learned from members and told by
 // EVPN about each address, which of it is in use, and what of that the data path and EVPN know.
+// Inside proxyarp/ only.
 #pragma once
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "proxyarp/responder.h"
+#include "proxyarp/announcements.h"
+#include "proxyarp/context.h"
 
 namespace proxyarp {
-
-using Actions = std::vector<Action>;
 
 // Provisioned. With no allowed MACs it only ties the address to its port, and the MAC is learned.
 struct FixedPart {
@@ -30,7 +32,9 @@ struct LearnedPart {
   net::MacAddress mac;
   net::IfIndex port;
   NaFlags flags;
+  uint8_t asked = 0;  // our own questions since it was seen
   net::TimePoint seen;
+  net::TimePoint due;  // of its timer: the next question, or its end
   uint64_t order = 0;  // of the event that said so
 };
 struct EvpnPart {
@@ -40,7 +44,7 @@ struct EvpnPart {
   uint64_t order = 0;
 };
 
-// The part that is in use.
+// A part that is in use.
 struct InUse {
   net::MacAddress mac{};
   BindingKind kind = BindingKind::Static;
@@ -49,61 +53,107 @@ struct InUse {
   NaFlags flags{};      // as told; answers have the override flag set whatever they say
   bool immutable = false;
   bool answerable = false;
+  ClaimPlace place() const { return {where, port}; }
+};
+
+// Whether it can be said who has the address (RFC 9161 section 3.7).
+enum class Doubt : uint8_t {
+  None,
+  Pending,  // the owner is being confirmed
+  Frozen,   // a duplicate
 };
 
 struct Binding {
-  std::optional<FixedPart> fixed;
-  std::optional<LearnedPart> learned;
-  std::optional<EvpnPart> evpn;
-  // The allowed MAC that last claimed the address, among several that are present.
-  net::MacAddress claimed;
-  uint64_t claim_order = 0;
-  net::TimePoint claim_time;
+  std::unique_ptr<const FixedPart> fixed;
+  std::vector<LearnedPart> learned;  // several only of anycast addresses
+  std::vector<EvpnPart> evpn;        // likewise
+  net::MacAddress chosen;            // of several allowed ones
+  Doubt doubt = Doubt::None;
 
   std::optional<InUse> in_use;
+  bool several = false;  // anycast, and not in_use alone
   // What was reported, so that each change is reported once.
-  std::optional<SetFastEntry> fast;
-  std::optional<LocalBindingUp> up;
+  struct Told {
+    net::MacAddress mac;
+    net::IfIndex port;
+    NaFlags flags;
+    bool immutable = false;
+    bool operator==(const Told&) const = default;
+  };
+  std::optional<Told> fast;
+  std::vector<Told> up;
   std::optional<net::MacAddress> members_know;  // the MAC that was last answered with
 
-  bool empty() const { return !fixed && !learned && !evpn; }
+  uint64_t answers = 0;
+  std::optional<net::MacAddress> last_asker;
+
+  bool empty() const { return !fixed && learned.empty() && evpn.empty() && doubt != Doubt::Frozen; }
   // Provisioned for certain MACs.
   bool reserved() const { return fixed && !fixed->allowed.empty(); }
   const InUse* answerable() const { return in_use && in_use->answerable ? &*in_use : nullptr; }
   // Whether `mac` is the owner's: in use, or on the list of those that may be.
   bool owned_by(net::MacAddress mac) const;
+  bool immutable_elsewhere() const { return !evpn.empty() && evpn.front().immutable; }
 };
-
-enum class LearnResult : uint8_t { NotAllowed, Refreshed, Changed, LimitReached };
 
 class BindingTable {
  public:
-  BindingTable(const Settings& settings, uint64_t seed);
+  BindingTable(Context& context, Announcements& announcements);
 
-  const Settings& settings() const { return settings_; }
-  void port_up(net::IfIndex port, const std::string& name, Actions& out);
-  void port_down(net::IfIndex port, Actions& out);
-  void reconfigure(const Settings& settings, Actions& out);
-  void place_mac(net::MacAddress mac, MacWhere where, net::IfIndex port, Actions& out);
-  void set_evpn(const net::IpAddress& ip, std::optional<EvpnPart> part, Actions& out);
-  // A member's frame says that `ip` is at `mac`; the caller has asked refuses().
-  LearnResult learn(const net::IpAddress& ip, net::MacAddress mac, net::IfIndex port, NaFlags flags,
-                    net::TimePoint now, Actions& out);
-  // One of several allowed MACs says that the address is its own now. True when that changed
-  // which is in use.
-  bool claim(const net::IpAddress& ip, net::MacAddress mac, net::TimePoint now, Actions& out);
-  net::TimePoint deadline() const;
-  void expire(net::TimePoint now, Actions& out);
+  void port_up(net::IfIndex port, const std::string& name);
+  void port_down(net::IfIndex port);
+  // The settings of the context are new ones.
+  void reconfigure();
+  void place_mac(net::MacAddress mac, MacWhere where, net::IfIndex port);
+  // Of other PEs, the best first; several only of anycast addresses.
+  void set_evpn(const net::IpAddress& ip, std::vector<EvpnPart> parts);
 
-  const Binding* find(const net::IpAddress& ip) const;
+  enum class LearnResult : uint8_t { NotAllowed, Refreshed, Changed, LimitReached, TooFast };
+  // What may be said before learn(): whether it would be refused or kept out.
+  [[nodiscard]] LearnResult may_bind(const net::IpAddress& ip, net::MacAddress mac,
+                                     net::IfIndex port);
+  // A member's frame says that `ip` is at `mac`; may_bind() was asked and did not refuse. Takes the
+  // place of another MAC that was learned.
+  LearnResult learn(const net::IpAddress& ip, net::MacAddress mac, net::IfIndex port,
+                    NaFlags flags);
+  // A sign of life that changes nothing. False when the pair isn't learned at that port.
+  bool refresh(const net::IpAddress& ip, net::MacAddress mac, net::IfIndex port);
+  // One of several allowed MACs has the address now. True when that changed which is in use.
+  bool choose(const net::IpAddress& ip, net::MacAddress mac);
+  // Forgets what was learned of the address; of one MAC, or all. False: nothing was.
+  bool forget(const net::IpAddress& ip, std::optional<net::MacAddress> mac = std::nullopt);
+  void set_doubt(const net::IpAddress& ip, Doubt doubt);
+
+  [[nodiscard]] const Binding* find(const net::IpAddress& ip) const;
+  [[nodiscard]] Binding* find(const net::IpAddress& ip);
+  // All that may answer for it: one, or several of an anycast address.
+  [[nodiscard]] std::vector<InUse> owners(const net::IpAddress& ip, const Binding& binding) const;
   // A host's address on the LAN: inside a prefix, or IPv6 link-local.
-  bool inside(const net::IpAddress& ip) const;
+  [[nodiscard]] bool inside(const net::IpAddress& ip) const;
   // Whether the address is bound so that `mac` at `port` (none: behind the core) must not use it.
-  bool refuses(const net::IpAddress& ip, net::MacAddress mac,
-               std::optional<net::IfIndex> port) const;
+  [[nodiscard]] bool refuses(const net::IpAddress& ip, net::MacAddress mac,
+                             std::optional<net::IfIndex> port) const;
   // Port with LocalPort.
-  std::pair<MacWhere, net::IfIndex> whereabouts(net::MacAddress mac) const;
-  const std::map<net::IpAddress, Binding>& all() const { return bindings_; }
+  [[nodiscard]] std::pair<MacWhere, net::IfIndex> whereabouts(net::MacAddress mac) const;
+  // Whether the MAC is provisioned, for this port or for any.
+  [[nodiscard]] bool provisioned_at(net::MacAddress mac, net::IfIndex port) const;
+  [[nodiscard]] bool provisioned(net::MacAddress mac) const { return by_member_.contains(mac); }
+  [[nodiscard]] bool port_is_up(net::IfIndex port) const { return ports_.contains(port); }
+  [[nodiscard]] std::string port_name(net::IfIndex port) const;
+  [[nodiscard]] std::vector<net::IfIndex> ports() const;
+  [[nodiscard]] const std::map<net::IpAddress, Binding>& all() const { return bindings_; }
+  // Whether another address of the MAC was seen since `then`.
+  [[nodiscard]] bool seen_since(net::MacAddress mac, net::TimePoint then) const;
+
+  // --- timers of learned parts, for maintenance
+  using Timer = std::tuple<net::TimePoint, net::IpAddress, net::MacAddress>;
+  [[nodiscard]] const std::set<Timer>& timers() const { return timers_; }
+  void set_timer(const net::IpAddress& ip, LearnedPart& part, net::TimePoint due);
+
+  // Addresses whose owner, in doubt, is not there any more; taken by the caller.
+  [[nodiscard]] std::vector<net::IpAddress> take_deserted() { return std::exchange(deserted_, {}); }
+  // Addresses that somebody has now, and nobody had before; likewise.
+  [[nodiscard]] std::vector<net::IpAddress> take_arrived() { return std::exchange(arrived_, {}); }
 
  private:
   struct Place {
@@ -117,33 +167,50 @@ class BindingTable {
       return net::hash_bytes(mac.bytes(), seed);
     }
   };
+  using Bindings = std::map<net::IpAddress, Binding>;
 
   Place place(net::MacAddress mac) const;
   bool on_named_port(const FixedPart& fixed, net::IfIndex port) const;
-  bool allowed_at(net::MacAddress mac, net::IfIndex port) const;
+  bool fits(const FixedPart& fixed, const Place& at) const;
   bool may_learn(const net::IpAddress& ip, net::MacAddress mac, net::IfIndex port) const;
   bool over_limit(const Binding* old, const net::IpAddress& ip, net::MacAddress mac,
                   net::IfIndex port) const;
-  std::map<net::IpAddress, FixedPart> provisioned() const;
+  bool anycast(const net::IpAddress& ip) const { return context_.settings.anycast && ip.is_v6(); }
 
   std::optional<InUse> resolve_fixed(const Binding& binding) const;
   std::optional<InUse> resolve(const net::IpAddress& ip, const Binding& binding) const;
-  void publish(const net::IpAddress& ip, Binding& binding, Actions& out);
-  void publish_all(Actions& out);
-  void announce(const net::IpAddress& ip, const InUse& in_use, Actions& out) const;
+  void publish(const net::IpAddress& ip, Binding& binding);
+  void publish_up(const net::IpAddress& ip, Binding& binding, const std::vector<InUse>& owners);
+  void publish_fast(const net::IpAddress& ip, Binding& binding);
+  bool answered_in_kernel(const net::IpAddress& ip, const Binding& binding) const;
+  bool advertised(const net::IpAddress& ip, NaFlags flags) const;
+  void publish_all();
+  void erase_if_empty(const net::IpAddress& ip);
+  void watch_fill();
 
-  void forget_learned(const net::IpAddress& ip, Binding& binding);
+  void drop_learned(const net::IpAddress& ip, Binding& binding, std::size_t index);
+  void mention(const net::IpAddress& ip, net::MacAddress mac) { by_mac_.emplace(mac, ip); }
   static bool mentions(const Binding& binding, net::MacAddress mac);
   void unmention(const net::IpAddress& ip, const Binding& binding, net::MacAddress mac);
 
-  Settings settings_;
-  std::map<net::IpAddress, Binding> bindings_;
+  Context& context_;
+  Announcements& announcements_;
+  Bindings bindings_;
   std::map<net::IfIndex, std::string> ports_;  // those that are up
   std::unordered_map<net::MacAddress, Place, SeededHash> places_;
   std::set<std::pair<net::MacAddress, net::IpAddress>> by_mac_;  // what parts mention
-  std::set<std::pair<net::TimePoint, net::IpAddress>> by_age_;   // learned ones, by time seen
+  std::set<Timer> timers_;                                       // of learned parts
   std::map<net::IfIndex, uint32_t> learned_at_;                  // how many per port
+  std::map<net::MacAddress, uint32_t> link_locals_;              // learned ones
+  std::map<net::IfIndex, Pacer> new_at_;                         // rate of new ones
+  std::map<net::MacAddress, std::set<std::string>> by_member_;   // provisioned: ports, "" for any
+  std::vector<net::IpAddress> deserted_, arrived_;
   uint64_t order_ = 0;
+  uint32_t fill_told_ = 0;  // percent
 };
+
+// The provisioned bindings by address: those of one address that came from several sources as one,
+// and the link-local addresses that their MACs make.
+[[nodiscard]] std::map<net::IpAddress, FixedPart> provisioned_parts(const Settings& settings);
 
 }  // namespace proxyarp

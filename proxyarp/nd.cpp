@@ -78,9 +78,11 @@ bool NdFrame::is_secured() const {
   });
 }
 
-bool NdFrame::has_unknown_option() const {
+bool NdFrame::has_option_beyond(const std::set<uint8_t>& known) const {
+  if (link_layer && !known.contains(is_solicitation() ? kOptionSourceLla : kOptionTargetLla))
+    return true;
   return std::ranges::any_of(options,
-                             [](const NdOption& option) { return option.type != kOptionNonce; });
+                             [&](const NdOption& option) { return !known.contains(option.type); });
 }
 
 std::expected<NdFrame, NdError> decode_nd(std::span<const uint8_t> frame) {

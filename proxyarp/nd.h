@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <expected>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -39,8 +40,9 @@ struct NdFrame {
   bool is_solicitation() const { return type == NdType::Solicitation; }
   // Duplicate address detection, RFC 4862 section 5.4.
   bool is_dad() const { return is_solicitation() && from.is_unspecified(); }
-  bool is_secured() const;          // SEND (RFC 3971): CGA or RSA signature
-  bool has_unknown_option() const;  // other than nonce (RFC 7527) and those of SEND
+  bool is_secured() const;  // SEND (RFC 3971): CGA or RSA signature
+  // An option whose type is not in the list; link-layer addresses are options as well.
+  bool has_option_beyond(const std::set<uint8_t>& known) const;
 };
 
 enum class NdError : uint8_t {

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -30,9 +31,12 @@ class Recent {
     }
     add(key, now);
   }
-  bool contains(const Key& key, net::TimePoint now) const {
+  bool contains(const Key& key, net::TimePoint now) const { return since(key, now).has_value(); }
+  // When it happened, if it did.
+  std::optional<net::TimePoint> since(const Key& key, net::TimePoint now) const {
     const auto at = since_.find(key);
-    return at != since_.end() && now - at->second < span_;
+    if (at == since_.end() || now - at->second >= span_) return std::nullopt;
+    return at->second;
   }
 
  private:

@@ -58,6 +58,7 @@ enum class Verdict : uint8_t {
   Exempt,         // handed on: the settings say that nobody answers for this address
   Trapped,        // sent to the anti-spoof MAC or to a dead address
   RateLimit,      // over the rate of new bindings
+  ProbeIgnored,   // probe for a bound address: dropped as the settings say
   Count
 };
 const char* to_string(Verdict verdict);
@@ -102,7 +103,7 @@ struct LocalBindingUp {
 };
 struct LocalBindingDown {
   net::IpAddress ip;
-  net::MacAddress mac;
+  net::MacAddress mac;  // an anycast address may have others
   bool operator==(const LocalBindingDown&) const = default;
 };
 enum class AlarmKind : uint8_t {
@@ -209,7 +210,15 @@ struct SpongeView {
 };
 
 // Who asks most, what is asked for most, who does what he should not. Bounded; the least go first.
-enum class OffenderKind : uint8_t { Asker, Target, ProxyArp, DeadPeer, Spoofer, Sweeper };
+enum class OffenderKind : uint8_t {
+  Asker,
+  Target,     // asked for, and nobody has it
+  ProxyArp,   // answers for what is not its own
+  DeadPeer,   // a BGP connection to an address that is dead
+  Spoofer,    // a sender that is not who it says
+  Sweeper,    // asks for many addresses that nobody has
+  AntiSpoof,  // sends to an address in dispute
+};
 const char* to_string(OffenderKind kind);
 struct OffenderView {
   OffenderKind kind = OffenderKind::Asker;
@@ -247,6 +256,9 @@ class Responder {
   struct Identity {
     net::MacAddress mac;
     std::optional<net::IpAddress> ipv4, ipv6;
+    // The PE's own network stack sees what members ask for these addresses and answers (pcap mode);
+    // else the responder answers.
+    bool stack_answers = false;
     bool operator==(const Identity&) const = default;
   };
   [[nodiscard]] std::vector<Action> set_identity(const Identity& identity, net::TimePoint now);
@@ -255,12 +267,12 @@ class Responder {
 
   // A frame of a member port, from Ethernet destination on, VLAN tags already refused. It was taken
   // out of the path: whatever shall reach anybody must be in the actions. `copy` true: the data
-  // path has dealt with it (answered or passed on) and this is for learning only: no frame may come
-  // out.
+  // path has dealt with it (answered or passed on) and this is for learning only: it is neither
+  // answered nor passed on again.
   [[nodiscard]] Outcome member_frame(net::IfIndex port, std::span<const uint8_t> frame, bool copy,
                                      net::TimePoint now);
-  // A frame that came out of the fabric (pcap mode): never learned from (RFC 9161 section 3.2),
-  // goes to the local ports within policy.
+  // A frame that came out of the fabric (pcap mode), or a copy of one that was for our own MAC:
+  // never learned from (RFC 9161 section 3.2), goes to the local ports within policy.
   [[nodiscard]] Outcome core_frame(std::span<const uint8_t> frame, net::TimePoint now);
 
   // A frame of a member port to the anti-spoof MAC or to the MAC of the sponge. It was dropped.
@@ -285,6 +297,15 @@ class Responder {
   [[nodiscard]] std::vector<Action> evpn_binding(net::IpAddress ip,
                                                  std::optional<net::MacAddress> mac, NaFlags flags,
                                                  bool immutable, net::TimePoint now);
+  // The same with all MACs of an anycast address, the best first; none: it is gone.
+  struct EvpnBinding {
+    net::MacAddress mac;
+    NaFlags flags;
+    bool immutable = false;
+  };
+  [[nodiscard]] std::vector<Action> evpn_bindings(net::IpAddress ip,
+                                                  std::span<const EvpnBinding> bindings,
+                                                  net::TimePoint now);
 
   [[nodiscard]] net::TimePoint deadline() const;
   [[nodiscard]] std::vector<Action> tick(net::TimePoint now);

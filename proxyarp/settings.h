@@ -154,8 +154,6 @@ struct Settings {
   }
   [[nodiscard]] FloodTo router_na() const { return flood_router_na.value_or(by_profile()); }
   [[nodiscard]] FloodTo host_na() const { return flood_host_na.value_or(by_profile()); }
-  [[nodiscard]] bool floods_unknown() const { return unknown_arp() != FloodTo{}; }
-  [[nodiscard]] bool floods_gratuitous() const { return gratuitous_arp() != FloodTo{}; }
   [[nodiscard]] UnknownOptions options_policy() const {
     return unknown_options.value_or(profile == Profile::Static ? UnknownOptions::Discard
                                                                : UnknownOptions::Forward);

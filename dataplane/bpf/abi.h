@@ -13,13 +13,14 @@
 #endif
 
 enum {
-  PL_ABI_VERSION = 1,
-  PL_BINDING_VERSION = 1,  // of the keys and values of bind4, bind6 and macs alone
+  PL_ABI_VERSION = 2,
+  PL_BINDING_VERSION = 2,  // of the keys and values of bind4, bind6 and macs alone
 
   PL_MAX_PORTS = 1024,
   PL_MAX_CONFIGS = 2 * PL_MAX_PORTS,  // an update goes to a free slot, then the port points there
   PL_MAX_MACS = 64,
   PL_MAX_ETHERTYPES = 8,
+  PL_MAX_TRAPS = 2,
   PL_MAX_DROPS = 32768,  // (port, direction, class, reason) that ever dropped something
 
   PL_PUNT_FRAME = 504,  // longest frame that is punted; the record has 512 octets
@@ -74,6 +75,9 @@ enum {
   X(SPOOFED_SENDER, "spoofed-sender", 0, "claims an address that is bound to another MAC")  \
   X(ANSWER_LIMIT, "answer-limit", 0, "over the port's rate of proxy answers")               \
   X(PUNT_LIMIT, "punt-limit", 0, "over the port's rate of frames to the daemon")            \
+  X(PUNT_LIMIT_ALL, "punt-limit-all", 0, "over the rate of all ports to the daemon")        \
+  X(ANTI_SPOOF, "anti-spoof", 0, "for the anti-spoof MAC of a duplicate address")           \
+  X(SPONGE, "sponge", 0, "for an address that nobody has")                                  \
   X(RING_FULL, "ring-full", 0, "the daemon did not fetch its frames in time")               \
   X(NO_MEMORY, "no-memory", 0, "the kernel could not make the answer")                      \
   X(ARP_LIMIT, "arp-limit", 0, "over the limit of broadcast ARP")                           \
@@ -131,6 +135,14 @@ struct pl_port {
   __u32 config;
 } __attribute__((aligned(8)));
 
+// Frames to this MAC end here; what is no ARP or ND only, when it is `own_mac` as well.
+struct pl_trap {
+  __u64 mac;  // as in the frame, then two octets of zero; PL_NO_MAC: none
+  __u32 reason;
+  __u32 zero;
+};
+#define PL_NO_MAC (~0ull)
+
 // --- map "configs"
 struct pl_config {
   __u32 ifindex;
@@ -146,6 +158,10 @@ struct pl_config {
   struct pl_limit limits[PL_HOOKS][PL_LIMITED_CLASSES];
   struct pl_limit answers;
   struct pl_limit punts;
+  struct pl_limit trapped;  // punts of trapped frames
+  __u64 renew;              // ns after which a bound sender is told again; 0: never
+  __u64 own_mac;            // as those of the traps
+  struct pl_trap traps[PL_MAX_TRAPS];
   __u64 macs[PL_MAX_MACS];  // six octets as in the frame, then two of zero
 };
 
@@ -154,7 +170,14 @@ struct pl_state {
   __u64 tat[PL_HOOKS][PL_LIMITED_CLASSES][PL_UNITS];  // theoretical arrival times
   __u64 answers[PL_UNITS];
   __u64 punts[PL_UNITS];
+  __u64 trapped[PL_UNITS];
   __u64 seen[PL_HOOKS][PL_CLASSES];  // bit = reason: map "drops" has a counter
+};
+
+// --- map "all": what the ports share, one entry
+struct pl_all {
+  struct pl_limit punts;
+  __u64 tat[PL_UNITS];
 };
 
 // --- map "passed": index (slot * PL_HOOKS + hook) * PL_ROWS + row
@@ -190,6 +213,10 @@ struct pl_binding {
   __u8 zero;
   __u32 port;   // ifindex; 0: behind another PE
   __u32 check;  // the address folded to a word: tells an element that was reused while being read
+  // Written by the programs, kept by user space.
+  __u64 answers;
+  __u64 asker;    // MAC of the last one, as pl_mac() has it; 0: nobody
+  __u64 renewed;  // when a frame of this sender was last told, ns of the monotonic clock
 } __attribute__((aligned(8)));
 
 // --- map "macs"
@@ -200,10 +227,15 @@ struct pl_mac_key {
 };
 
 // --- ring buffer "punts"
+enum pl_punt_kind {
+  PL_PUNT_TAKEN,    // out of the path: the daemon decides
+  PL_PUNT_COPY,     // the frame goes its way
+  PL_PUNT_TRAPPED,  // the frame was dropped; its first PL_PUNT_FRAME octets at most
+};
 struct pl_punt {
   __u32 ifindex;
   __u16 len;
-  __u8 copy;
+  __u8 kind;  // enum pl_punt_kind
   __u8 zero;
   __u8 frame[PL_PUNT_FRAME];
 };

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The data path of a member port or VXLAN device: pl_ingress at tc ingress, pl_egress at tc egress.
+// The data path of a member port or VXLAN device: pl_ingress at tc ingress, pl_egress at tc egress,
+// and pl_xdp, which answers the plain requests earlier where the driver can.
 //
 // Order: (0) VLAN tags, (1) link-local groups and EtherTypes, (2) source MAC, (3) named protocols,
-// (4) ARP/ND: answered, given to the daemon or passed on, (5) BUM buckets; then the bridge. Every
-// frame is counted once per hook, by class and reason. (4) only at the ingress of a member port
-// with a proxy. All reads go through bpf_skb_load_bytes(), which copes with what is not linear.
+// (4) ARP/ND: answered, given to the daemon or passed on; frames that end here, (5) BUM buckets;
+// then the bridge. Every frame is counted once per hook, by class and reason; an answer once, at
+// ingress. (4) only at the ingress of a member port with a proxy, but for the PE's own and the
+// trapped MACs. Reads beyond the first octets go through bpf_skb_load_bytes(), which copes with
+// what is not linear.
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
 
@@ -16,141 +19,49 @@ typedef struct __sk_buff pl_source;
 static __always_inline int pl_load(pl_source* skb, __u32 offset, void* to, __u32 n) {
   return bpf_skb_load_bytes(skb, offset, to, n) != 0;
 }
-#include "bucket.h"
-#include "classify.h"
-#include "neighbor.h"
-
-struct {
-  __uint(type, BPF_MAP_TYPE_ARRAY);
-  __uint(max_entries, PL_ABI_VERSION);
-  __type(key, __u32);
-  __type(value, struct pl_meta);
-} meta SEC(".maps");
-struct {
-  __uint(type, BPF_MAP_TYPE_HASH);
-  __uint(max_entries, PL_MAX_PORTS);
-  __type(key, __u32);
-  __type(value, struct pl_port);
-} ports SEC(".maps");
-struct {
-  __uint(type, BPF_MAP_TYPE_ARRAY);
-  __uint(max_entries, PL_MAX_CONFIGS);
-  __type(key, __u32);
-  __type(value, struct pl_config);
-} configs SEC(".maps");
-struct {
-  __uint(type, BPF_MAP_TYPE_ARRAY);
-  __uint(max_entries, PL_MAX_PORTS);
-  __type(key, __u32);
-  __type(value, struct pl_state);
-} state SEC(".maps");
-struct {
-  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-  __uint(max_entries, PL_MAX_PORTS* PL_HOOKS* PL_ROWS);
-  __type(key, __u32);
-  __type(value, struct pl_count);
-} passed SEC(".maps");
-struct {
-  __uint(type, BPF_MAP_TYPE_PERCPU_HASH);
-  __uint(max_entries, PL_MAX_DROPS);
-  __type(key, struct pl_drop_key);
-  __type(value, struct pl_count);
-} drops SEC(".maps");
-struct {  // max_entries of these three and of the ring buffer are set at load
-  __uint(type, BPF_MAP_TYPE_HASH);
-  __uint(max_entries, 1024);
-  __type(key, struct pl_key4);
-  __type(value, struct pl_binding);
-} bind4 SEC(".maps");
-struct {
-  __uint(type, BPF_MAP_TYPE_HASH);
-  __uint(max_entries, 1024);
-  __type(key, struct pl_key6);
-  __type(value, struct pl_binding);
-} bind6 SEC(".maps");
-struct {
-  __uint(type, BPF_MAP_TYPE_HASH);
-  __uint(max_entries, 1024);
-  __type(key, struct pl_mac_key);
-  __type(value, __u32);
-} macs SEC(".maps");
-struct {
-  __uint(type, BPF_MAP_TYPE_RINGBUF);
-  __uint(max_entries, 4096);
-} punts SEC(".maps");
-struct {
-  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-  __uint(max_entries, 1);
-  __type(key, __u32);
-  __type(value, __u64);
-} lost SEC(".maps");
+#include "run.h"
 
 _Static_assert(sizeof(struct pl_punt) == PL_PUNT_RECORD, "the record of a punt");
 _Static_assert(PL_REASONS <= 64, "sets of reasons are words");
 
-// What one run of the program works on.
-struct run {
-  struct __sk_buff* skb;
-  const struct pl_config* config;
-  struct pl_state* state;
-  __u32 slot;
-  __u32 hook;
-  __u32 frames;
-  __u32 bytes;
-  __u64 now;  // 0: not asked for yet
-};
+// Written to skb->tc_index of an answer, which goes out at once: nothing of it is to be checked,
+// and it was counted as answered.
+enum { PL_IS_ANSWER = 0x706c };
 
-static __always_inline __u64 now(struct run* run) {
-  if (!run->now) run->now = bpf_ktime_get_ns();
-  return run->now;
-}
-
-static __always_inline void add(struct pl_count* count, const struct run* run) {
-  count->packets += run->frames;
-  count->bytes += run->bytes;
-}
-
-static __always_inline void count_row(const struct run* run, __u32 row) {
-  const __u32 index = (run->slot * PL_HOOKS + run->hook) * PL_ROWS + row;
-  struct pl_count* count = bpf_map_lookup_elem(&passed, &index);
-  if (count) add(count, run);
-}
+static __always_inline struct __sk_buff* skb_of(const struct run* run) { return run->context; }
 
 static __always_inline int pass(const struct run* run, __u32 cls) {
   count_row(run, PL_ROW_PASSED + cls);
   return TC_ACT_UNSPEC;
 }
 
-static __noinline int count_drop(__u32 ifindex, __u32 what, __u32 frames, __u32 bytes) {
-  const struct pl_drop_key key = {
-      .ifindex = ifindex, .hook = what >> 16, .cls = what >> 8, .reason = what};
-  struct pl_count* count = bpf_map_lookup_elem(&drops, &key);
-  if (!count) {
-    const struct pl_count none = {};
-    bpf_map_update_elem(&drops, &key, &none, BPF_NOEXIST);
-    count = bpf_map_lookup_elem(&drops, &key);
-    if (!count) return 0;
-  }
-  count->packets += frames;
-  count->bytes += bytes;
-  return 0;
-}
-
 static __always_inline int drop(const struct run* run, __u32 cls, __u32 reason) {
-  if (cls < PL_CLASSES && reason < PL_REASONS) {
-    __u64* seen = &run->state->seen[run->hook][cls];
-    const __u64 bit = 1ull << reason;
-    if (!(*(volatile __u64*)seen & bit)) __sync_fetch_and_or(seen, bit);
-    count_drop(run->config->ifindex, run->hook << 16 | cls << 8 | reason, run->frames, run->bytes);
-  }
+  count_drop(run, cls, reason);
   return TC_ACT_SHOT;
 }
 
+// Within the rate of this port and that of all; PL_PUNTED, or why not.
+static __always_inline __u32 punt_allowed(struct run* run, __u32 kind, __u32 len) {
+  const int trapped = kind == PL_PUNT_TRAPPED;
+  if (!pl_charge(trapped ? &run->config->trapped : &run->config->punts,
+                 trapped ? run->state->trapped : run->state->punts, now(run), 1, len))
+    return PL_PUNT_LIMIT;
+  const __u32 zero = 0;
+  struct pl_all* shared = bpf_map_lookup_elem(&all, &zero);
+  if (!shared || !pl_charge(&shared->punts, shared->tat, now(run), 1, len))
+    return PL_PUNT_LIMIT_ALL;
+  return PL_PUNTED;
+}
+
 // To the daemon. PL_PUNTED, or why not.
-static __always_inline __u32 punt(struct run* run, int copy) {
-  __u32 len = run->skb->len;
-  if (len > PL_PUNT_FRAME) return PL_MALFORMED;
-  if (!pl_charge(&run->config->punts, run->state->punts, now(run), 1, len)) return PL_PUNT_LIMIT;
+static __always_inline __u32 punt(struct run* run, __u32 kind) {
+  __u32 len = skb_of(run)->len;
+  if (len > PL_PUNT_FRAME) {
+    if (kind != PL_PUNT_TRAPPED) return PL_MALFORMED;
+    len = PL_PUNT_FRAME;
+  }
+  const __u32 allowed = punt_allowed(run, kind, len);
+  if (allowed != PL_PUNTED) return allowed;
   struct pl_punt* record = bpf_ringbuf_reserve(&punts, sizeof *record, 0);
   if (!record) {
     const __u32 zero = 0;
@@ -160,10 +71,10 @@ static __always_inline __u32 punt(struct run* run, int copy) {
   }
   record->ifindex = run->config->ifindex;
   record->len = len;
-  record->copy = copy;
+  record->kind = kind;
   record->zero = 0;
   asm volatile("" : "+r"(len));  // keeps the compiler from proving, in its own way, what follows
-  if (len < 1 || len > PL_PUNT_FRAME || bpf_skb_load_bytes(run->skb, 0, record->frame, len)) {
+  if (len < 1 || len > PL_PUNT_FRAME || bpf_skb_load_bytes(skb_of(run), 0, record->frame, len)) {
     bpf_ringbuf_discard(record, BPF_RB_NO_WAKEUP);
     return PL_MALFORMED;
   }
@@ -171,65 +82,11 @@ static __always_inline __u32 punt(struct run* run, int copy) {
   return PL_PUNTED;
 }
 
-// --- bindings, copied out of the map
-struct owner {
-  __u8 mac[6];
-  __u8 flags;
-  __u8 found;
-  __u32 port;
-};
-
-static __always_inline struct owner copied(const struct pl_binding* binding, __u32 check) {
-  struct owner owner = {};
-  if (!binding) return owner;
-  __builtin_memcpy(&owner, binding, 8);
-  owner.port = binding->port;
-  // An element deleted meanwhile may already hold another address.
-  owner.found = *(volatile const __u32*)&binding->check == check;
-  return owner;
-}
-
-static __always_inline struct owner owner4(const struct run* run, const __u8* ip) {
-  struct pl_key4 key = {.vni = run->config->vni};
-  __builtin_memcpy(key.ip, ip, 4);
-  return copied(bpf_map_lookup_elem(&bind4, &key), pl_word(ip));
-}
-
-static __always_inline struct owner owner6(const struct run* run, const __u8* ip) {
-  struct pl_key6 key = {.vni = run->config->vni};
-  __builtin_memcpy(key.ip, ip, 16);
-  return copied(bpf_map_lookup_elem(&bind6, &key),
-                pl_word(ip) ^ pl_word(ip + 4) ^ pl_word(ip + 8) ^ pl_word(ip + 12));
-}
-
-// The sender tells something that the bindings don't have, and somebody wants to know.
-static __always_inline int tells(const struct run* run, const struct owner* sender) {
-  return run->config->learn && (!sender->found || sender->port != run->config->ifindex);
-}
-
-// Writes the answer over the request and sends it out of the port that it came from.
-static __always_inline int reply(struct run* run, const struct pl_head* head, __u32 len,
-                                 __u32 cls) {
-  if (run->skb->len != len && bpf_skb_change_tail(run->skb, len, 0))
-    return drop(run, cls, PL_NO_MEMORY);
-  if (bpf_skb_store_bytes(run->skb, 0, head->b, len, BPF_F_RECOMPUTE_CSUM))
-    return drop(run, cls, PL_NO_MEMORY);
-  count_row(run, PL_ROW_ANSWERED + cls);
-  return bpf_redirect(run->config->ifindex, 0);
-}
-
-// A plain request for a bound target, from a sender that is who it says: answer, or why not.
-static __always_inline __u32 settle(struct run* run, const struct owner* target,
-                                    const struct owner* sender, const struct pl_head* head) {
-  __u32 reason = PL_ANSWERED;
-  if (pl_mac(target->mac) == pl_mac(head->b + 6))
-    reason = PL_OWNER_ASKED;
-  else if (target->port == run->config->ifindex)
-    reason = PL_SAME_PORT;
-  else if (!pl_charge(&run->config->answers, run->state->answers, now(run), 1, run->bytes))
-    return PL_ANSWER_LIMIT;
-  if (tells(run, sender)) punt(run, 1);
-  return reason;
+// A copy of what a bound sender sent, now and then: its binding must not age while the kernel
+// answers in the daemon's place.
+static __always_inline void renew(struct run* run, const struct owner* sender) {
+  if (renewal_due(run, sender) && punt(run, PL_PUNT_COPY) == PL_PUNTED)
+    *(volatile __u64*)&sender->entry->renewed = now(run);
 }
 
 // Within the limit of its class, out of the path and to the daemon.
@@ -238,62 +95,97 @@ static __always_inline int intercept(struct run* run, __u32 cls) {
   if (limit->mode != PL_UNLIMITED &&
       !pl_charge(limit, run->state->tat[PL_IN][cls], now(run), run->frames, run->bytes))
     return drop(run, cls, pl_limit_reason(cls, limit->mode));
-  const __u32 reason = punt(run, 0);
+  const __u32 reason = punt(run, PL_PUNT_TAKEN);
   if (reason != PL_PUNTED) return drop(run, cls, reason);
   count_row(run, PL_ROW_PUNTED + cls);
   return TC_ACT_SHOT;
+}
+
+// Writes the answer over the request and sends it out of the port that it came from.
+static __always_inline int reply(struct run* run, const struct pl_head* head, __u32 len, __u32 cls,
+                                 const struct owner* target, __u64 asker) {
+  struct __sk_buff* skb = skb_of(run);
+  if (skb->len != len && bpf_skb_change_tail(skb, len, 0)) return drop(run, cls, PL_NO_MEMORY);
+  if (bpf_skb_store_bytes(skb, 0, head->b, len, BPF_F_RECOMPUTE_CSUM))
+    return drop(run, cls, PL_NO_MEMORY);
+  count_answer(run, target, asker, cls);
+  skb->tc_index = PL_IS_ANSWER;
+  return bpf_redirect(run->config->ifindex, 0);
 }
 
 static __always_inline int group_arp(struct run* run, struct pl_head* head,
                                      const struct pl_frame* frame) {
   if (!pl_arp_plain(head, frame)) return intercept(run, PL_CLASS_ARP);
   const struct owner target = owner4(run, head->b + PL_TPA);
-  if (!target.found) return intercept(run, PL_CLASS_ARP);
   const struct owner sender = owner4(run, head->b + PL_SPA);
-  if (sender.found && pl_mac(sender.mac) != pl_mac(head->b + 6))
-    return intercept(run, PL_CLASS_ARP);
   const __u32 reason = settle(run, &target, &sender, head);
+  if (reason == PL_PASSED) return intercept(run, PL_CLASS_ARP);
+  if (reason != PL_ANSWER_LIMIT) renew(run, &sender);
   if (reason != PL_ANSWERED) return drop(run, PL_CLASS_ARP, reason);
+  const __u64 asker = pl_mac(head->b + 6);
   pl_arp_answer(head, target.mac);
-  return reply(run, head, PL_ARP_ANSWER, PL_CLASS_ARP);
+  return reply(run, head, PL_ARP_ANSWER, PL_CLASS_ARP, &target, asker);
+}
+
+static __always_inline int load_ns(struct __sk_buff* skb, struct pl_head* head) {
+  const void *data = (const void*)(long)skb->data, *end = (const void*)(long)skb->data_end;
+  if (data + PL_NS_END > end)
+    return bpf_skb_load_bytes(skb, PL_PEEK, head->b + PL_PEEK, PL_NS_END - PL_PEEK) != 0;
+  take_ns(head, data);
+  return 0;
 }
 
 static __always_inline int group_nd(struct run* run, struct pl_head* head,
                                     const struct pl_frame* frame) {
-  if (frame->nd != PL_NS || frame->len < PL_NS_END ||
-      bpf_skb_load_bytes(run->skb, PL_PEEK, head->b + PL_PEEK, PL_NS_END - PL_PEEK) ||
+  if (frame->nd != PL_NS || frame->len < PL_NS_END || load_ns(skb_of(run), head) ||
       !pl_ns_plain(head, frame))
     return intercept(run, PL_CLASS_ND);
   const struct owner target = owner6(run, head->b + PL_ND_TARGET);
-  if (!target.found) return intercept(run, PL_CLASS_ND);
   const struct owner sender = owner6(run, head->b + PL_IP6_SOURCE);
-  if (sender.found && pl_mac(sender.mac) != pl_mac(head->b + 6)) return intercept(run, PL_CLASS_ND);
   const __u32 reason = settle(run, &target, &sender, head);
+  if (reason == PL_PASSED) return intercept(run, PL_CLASS_ND);
+  if (reason != PL_ANSWER_LIMIT) renew(run, &sender);
   if (reason != PL_ANSWERED) return drop(run, PL_CLASS_ND, reason);
+  const __u64 asker = pl_mac(head->b + 6);
   pl_ns_answer(head, target.mac, target.flags);
-  return reply(run, head, PL_NS_END, PL_CLASS_ND);
+  return reply(run, head, PL_NS_END, PL_CLASS_ND, &target, asker);
 }
 
-// Unicast ARP, NS or NA: PL_PASSED, or the reason to drop it.
+// Unicast ARP, NS or NA: PL_PASSED, or the reason to drop it. `to_us`: an answer to the daemon's
+// own question, perhaps.
 static __always_inline __u32 unicast_neighbor(struct run* run, const struct pl_head* head,
-                                              const struct pl_frame* frame) {
-  struct owner sender;
-  __u64 mac;
+                                              const struct pl_frame* frame, int to_us) {
+  struct owner sender = {};
+  __u64 mac = 0;
+  int made = 0;
   if (frame->type == PL_TYPE_ARP) {
-    if (!pl_arp_ethernet(head) || pl_word(head->b + PL_SPA) == 0) return PL_PASSED;
-    sender = owner4(run, head->b + PL_SPA);
+    made = pl_arp_ethernet(head) && pl_word(head->b + PL_SPA) != 0;
+    if (made) sender = owner4(run, head->b + PL_SPA);
     mac = pl_mac(head->b + PL_SHA);
   } else {
     struct pl_claim claim;
-    const __u32 reason = pl_nd_claim(run->skb, head, frame, &claim);
+    const __u32 reason = pl_nd_claim(skb_of(run), head, frame, &claim);
     if (reason) return reason;
-    if (!claim.made) return PL_PASSED;
-    sender = owner6(run, claim.ip);
+    made = claim.made;
+    if (made) sender = owner6(run, claim.ip);
     mac = claim.mac;
   }
-  const int spoofed = sender.found && pl_mac(sender.mac) != mac;
-  if (spoofed || tells(run, &sender)) punt(run, 1);
+  const int spoofed = sender.entry && pl_mac(sender.mac) != mac;
+  const int news = made && run->config->learn && !at_home(run, &sender, mac);
+  if (spoofed || news || to_us)
+    punt(run, PL_PUNT_COPY);
+  else if (sender.entry)
+    renew(run, &sender);
   return spoofed ? PL_SPOOFED_SENDER : PL_PASSED;
+}
+
+// The trap that a unicast frame is in, or PL_PASSED. Neighbor discovery with the PE itself goes on.
+static __always_inline __u32 trap_of(const struct run* run, __u64 to, int neighbor) {
+  PL_LOOP
+  for (int i = 0; i < PL_MAX_TRAPS; i++)
+    if (run->config->traps[i].mac == to && !(neighbor && to == run->config->own_mac))
+      return run->config->traps[i].reason;
+  return PL_PASSED;
 }
 
 static __always_inline int known_unicast(const struct run* run, const struct pl_head* head) {
@@ -302,41 +194,68 @@ static __always_inline int known_unicast(const struct run* run, const struct pl_
   return bpf_map_lookup_elem(&macs, &key) != 0;
 }
 
-static __always_inline int data_path(struct __sk_buff* skb, __u32 hook) {
-  const __u32 ifindex = skb->ifindex;
-  const struct pl_port* found = bpf_map_lookup_elem(&ports, &ifindex);
-  if (!found) return TC_ACT_UNSPEC;
-  const struct pl_port port = *found;
-  struct run run = {.skb = skb, .slot = port.slot, .hook = hook, .frames = 1, .bytes = skb->len};
-  run.config = bpf_map_lookup_elem(&configs, &port.config);
-  run.state = bpf_map_lookup_elem(&state, &port.slot);
-  if (!run.config || !run.state || run.config->ifindex != ifindex) return TC_ACT_UNSPEC;
+// Step (4), a frame to one host at ingress: PL_PASSED, or the reason to drop it.
+static __always_inline __u32 to_one(struct run* run, const struct pl_head* head,
+                                    const struct pl_frame* frame) {
+  const __u64 to = pl_mac(head->b);
+  const int neighbor = frame->type == PL_TYPE_ARP || frame->nd;
+  const __u32 trap = trap_of(run, to, neighbor);
+  if (trap != PL_PASSED) {
+    punt(run, PL_PUNT_TRAPPED);
+    return trap;
+  }
+  if (!neighbor || !run->config->proxy) return PL_PASSED;
+  const int to_us = to == run->config->own_mac && frame->nd != PL_NS;
+  if (!run->config->core) return unicast_neighbor(run, head, frame, to_us);
+  if (to_us) punt(run, PL_PUNT_COPY);
+  return PL_PASSED;
+}
 
-  struct pl_head head = {};
-  struct pl_frame frame;
+// IEEE 802.1Q: a tag with VLAN 0 is a priority and no VLAN.
+static __always_inline int in_a_vlan(const struct __sk_buff* skb) {
+  return skb->vlan_present && (skb->vlan_tci & 0xfff) != 0;
+}
+
+static __always_inline int load_head(struct __sk_buff* skb, struct pl_head* head) {
+  const void *data = (const void*)(long)skb->data, *end = (const void*)(long)skb->data_end;
+  if (data + PL_PEEK <= end) {
+    take(head, data);
+    return 0;
+  }
   __u32 len = skb->len;
   if (len > PL_PEEK) len = PL_PEEK;
   asm volatile("" : "+r"(len));
-  if (len < PL_ETH || len > PL_PEEK || bpf_skb_load_bytes(skb, 0, head.b, len))
-    return drop(&run, PL_CLASS_CONTROL, PL_MALFORMED);
-  pl_look(&head, skb->len, &frame);
+  return len < PL_ETH || len > PL_PEEK || bpf_skb_load_bytes(skb, 0, head->b, len) != 0;
+}
+
+static __always_inline int data_path(struct __sk_buff* skb, __u32 hook) {
+  const __u32 len = skb->len;
+  struct run run = {.context = skb, .hook = hook, .frames = 1, .bytes = len};
+  if (!find_port(&run, skb->ifindex)) return TC_ACT_UNSPEC;
+
+  struct pl_head head = {};
+  struct pl_frame frame;
+  if (load_head(skb, &head)) return drop(&run, PL_CLASS_CONTROL, PL_MALFORMED);
+  pl_look(&head, len, &frame);
 
   if (skb->vlan_present && !pl_allowed(run.config, PL_VLAN_TAG))
     return drop(&run, frame.cls, PL_VLAN_TAG);
   __u32 reason = pl_check(skb, run.config, hook, &head, &frame);
   if (skb->gso_size) {
-    run.frames = skb->gso_segs ?: (skb->len + skb->gso_size - 1) / skb->gso_size;
+    run.frames = skb->gso_segs ?: (len + skb->gso_size - 1) / skb->gso_size;
     run.bytes = pl_wire_bytes(&frame, run.frames);
   }
   if (reason != PL_PASSED) return drop(&run, frame.cls, reason);
   if (frame.cls == PL_CLASS_CONTROL) return pass(&run, PL_CLASS_CONTROL);
 
-  if (hook == PL_IN && run.config->proxy && !run.config->core) {
-    if (frame.cls == PL_CLASS_ARP) return group_arp(&run, &head, &frame);
-    if (frame.cls == PL_CLASS_ND) return group_nd(&run, &head, &frame);
-    if (!frame.group && (frame.type == PL_TYPE_ARP || frame.nd)) {
-      reason = unicast_neighbor(&run, &head, &frame);
+  // The addresses of a VLAN that is passed on are not those of the peering LAN.
+  if (hook == PL_IN && !in_a_vlan(skb)) {
+    if (!frame.group) {
+      reason = to_one(&run, &head, &frame);
       if (reason != PL_PASSED) return drop(&run, PL_CLASS_UNICAST, reason);
+    } else if (run.config->proxy && !run.config->core) {
+      if (frame.cls == PL_CLASS_ARP) return group_arp(&run, &head, &frame);
+      if (frame.cls == PL_CLASS_ND) return group_nd(&run, &head, &frame);
     }
   }
 
@@ -356,9 +275,81 @@ static __always_inline int data_path(struct __sk_buff* skb, __u32 hook) {
 }
 
 SEC("tc")
-int pl_ingress(struct __sk_buff* skb) { return data_path(skb, PL_IN); }
+int pl_ingress(struct __sk_buff* skb) {
+  if (skb->tc_index == PL_IS_ANSWER) skb->tc_index = 0;  // whoever says so
+  return data_path(skb, PL_IN);
+}
 
 SEC("tc")
-int pl_egress(struct __sk_buff* skb) { return data_path(skb, PL_OUT); }
+int pl_egress(struct __sk_buff* skb) {
+  if (skb->tc_index == PL_IS_ANSWER) {
+    skb->tc_index = 0;
+    return TC_ACT_UNSPEC;
+  }
+  return data_path(skb, PL_OUT);
+}
+
+// --- native XDP at a member's port: the answers to plain requests of the usual length. The tc
+// program sees all else, so nothing is refused here but what is over the limit of answers.
+
+static __always_inline void put(void* data, const struct pl_head* head, int len) {
+  *(__u16*)data = *(const __u16*)head->b;
+  *(__u32*)(data + 2) = *(const __u32*)(head->b + 2);
+  for (int i = 6; i + 8 <= len; i += 8) *(__u64*)(data + i) = *(const __u64*)(head->b + i);
+}
+
+static __always_inline int answer_in_xdp(struct run* run, const struct owner* target,
+                                         const struct owner* sender, const struct pl_head* head,
+                                         __u32 cls) {
+  if (sender->entry && renewal_due(run, sender)) return XDP_PASS;
+  const __u32 reason = settle(run, target, sender, head);
+  if (reason == PL_ANSWER_LIMIT) {
+    count_drop(run, cls, reason);
+    return XDP_DROP;
+  }
+  if (reason != PL_ANSWERED) return XDP_PASS;
+  count_answer(run, target, pl_mac(head->b + 6), cls);
+  return XDP_TX;
+}
+
+SEC("xdp")
+int pl_xdp(struct xdp_md* context) {
+  void *data = (void*)(long)context->data, *end = (void*)(long)context->data_end;
+  const __u32 len = end - data;
+  if (len != PL_ARP_ANSWER && len != PL_NS_END) return XDP_PASS;
+  if (data + PL_ARP_ANSWER > end || !(*(__u8*)data & 1)) return XDP_PASS;
+  struct run run = {.context = context, .hook = PL_IN, .frames = 1, .bytes = len};
+  if (!find_port(&run, context->ingress_ifindex) || !run.config->proxy || run.config->core)
+    return XDP_PASS;
+  struct pl_head head = {};
+  struct pl_frame frame;
+  take(&head, data);
+  pl_look(&head, len, &frame);
+  if (pl_check_link(run.config, PL_IN, &head, &frame) != PL_PASSED || frame.cls == PL_CLASS_CONTROL)
+    return XDP_PASS;
+
+  if (len == PL_ARP_ANSWER && frame.type == PL_TYPE_ARP) {
+    if (!pl_arp_plain(&head, &frame)) return XDP_PASS;
+    const struct owner target = owner4(&run, head.b + PL_TPA);
+    const struct owner sender = owner4(&run, head.b + PL_SPA);
+    const int action = answer_in_xdp(&run, &target, &sender, &head, PL_CLASS_ARP);
+    if (action != XDP_TX) return action;
+    pl_arp_answer(&head, target.mac);
+    put(data, &head, PL_PEEK);
+    *(__u32*)(data + PL_PEEK) = 0;
+    *(__u16*)(data + PL_PEEK + 4) = 0;
+    return XDP_TX;
+  }
+  if (frame.type != PL_TYPE_IPV6 || data + PL_NS_END > end) return XDP_PASS;
+  take_ns(&head, data);
+  if (!pl_ns_plain(&head, &frame)) return XDP_PASS;
+  const struct owner target = owner6(&run, head.b + PL_ND_TARGET);
+  const struct owner sender = owner6(&run, head.b + PL_IP6_SOURCE);
+  const int action = answer_in_xdp(&run, &target, &sender, &head, PL_CLASS_ND);
+  if (action != XDP_TX) return action;
+  pl_ns_answer(&head, target.mac, target.flags);
+  put(data, &head, PL_NS_END);
+  return XDP_TX;
+}
 
 char _license[] SEC("license") = "GPL";

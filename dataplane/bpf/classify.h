@@ -94,7 +94,9 @@ PL_INLINE __u32 pl_bridge_group(__u8 last) {
 PL_INLINE __u32 pl_link_reason(const struct pl_head* head, struct pl_frame* frame) {
   const __u8* d = head->b;
   const __u16 type = frame->type;
-  if (!frame->group && (type == PL_TYPE_IPV4 || type == PL_TYPE_IPV6 || type == PL_TYPE_ARP))
+  // Groups of the protocols below begin with 01 or 09.
+  if (d[0] != 0x01 && d[0] != 0x09 &&
+      (type == PL_TYPE_IPV4 || type == PL_TYPE_IPV6 || type == PL_TYPE_ARP))
     return PL_PASSED;
   if (type == 0x8100 || type == 0x88a8 || type == 0x9100) return PL_VLAN_TAG;
   if (pl_starts(d, 0x01, 0x80, 0xc2, 0x00, 0x00)) {
@@ -281,12 +283,11 @@ PL_INLINE int pl_allowed(const struct pl_config* config, __u32 reason) {
   return (config->allow >> (reason & 63)) & 1;
 }
 
-// Steps (1) to (3) of the data path: link-local groups and EtherTypes, source, named protocols.
-// PL_PASSED: go on by class. A class of PL_CLASS_CONTROL then: pass without any further check, the
-// bridge keeps it to itself.
-PL_INLINE __u32 pl_check(pl_source* source, const struct pl_config* config, int hook,
-                         const struct pl_head* head, struct pl_frame* frame) {
-  __u32 reason = pl_link_reason(head, frame);
+// Steps (1) and (2) of the data path: link-local groups and EtherTypes, source. PL_PASSED: go on,
+// unless the class is PL_CLASS_CONTROL now.
+PL_INLINE __u32 pl_check_link(const struct pl_config* config, int hook, const struct pl_head* head,
+                              struct pl_frame* frame) {
+  const __u32 reason = pl_link_reason(head, frame);
   if (reason != PL_PASSED) {
     if (!pl_allowed(config, reason)) return reason;
     if (frame->cls == PL_CLASS_CONTROL) {
@@ -303,6 +304,16 @@ PL_INLINE __u32 pl_check(pl_source* source, const struct pl_config* config, int 
     if (mac == 0 || (head->b[6] & 1)) return PL_SOURCE_INVALID;
     if (config->enforce_macs && !pl_source_listed(config, mac)) return PL_SOURCE_MAC;
   }
+  return PL_PASSED;
+}
+
+// Steps (1) to (3) of the data path: pl_check_link(), then named protocols. PL_PASSED: go on by
+// class. A class of PL_CLASS_CONTROL then: pass without any further check, the bridge keeps it to
+// itself.
+PL_INLINE __u32 pl_check(pl_source* source, const struct pl_config* config, int hook,
+                         const struct pl_head* head, struct pl_frame* frame) {
+  __u32 reason = pl_check_link(config, hook, head, frame);
+  if (reason != PL_PASSED || frame->cls == PL_CLASS_CONTROL) return reason;
   reason = pl_network_reason(source, head, frame);
   if (reason != PL_PASSED && !pl_allowed(config, reason)) return reason;
   return PL_PASSED;

@@ -20,6 +20,10 @@ namespace {
 constexpr int kUnspec = -1;
 const net::MacAddress kCarol = mac("02:00:00:00:00:03");
 
+Limit at_once(uint64_t frames) {  // one a second, `frames` a first time
+  return {.packets_per_second = frames, .bits_per_second = {}, .burst = std::chrono::seconds(1)};
+}
+
 struct Result {
   int verdict = 0;
   uint32_t nanoseconds = 0;  // of one run, on average
@@ -28,7 +32,7 @@ struct Result {
 
 struct PuntSeen {
   net::IfIndex port;
-  bool copy;
+  bool copy, trapped;
   Bytes frame;
 };
 
@@ -41,6 +45,9 @@ class BpfProgram : public lab::BpfTest {
     port = lab::index_of("m1");
     other = lab::index_of("m2");
     set(port_config(port));
+    find_programs();
+  }
+  void find_programs() {
     for (int hook : {PL_IN, PL_OUT}) {
       const auto pin = lab::pin_directory() + "/links/" + std::to_string(port.value) +
                        (hook == PL_IN ? "_in" : "_out");
@@ -49,6 +56,7 @@ class BpfProgram : public lab::BpfTest {
       bpf_link_info info{};
       uint32_t size = sizeof info;
       ASSERT_EQ(bpf_obj_get_info_by_fd(link, &info, &size), 0);
+      if (program[hook] >= 0) close(program[hook]);
       program[hook] = bpf_prog_get_fd_by_id(info.prog_id);
       close(link);
       ASSERT_GE(program[hook], 0);
@@ -99,7 +107,7 @@ class BpfProgram : public lab::BpfTest {
     std::vector<PuntSeen> out;
     fast_path->drain(
         [&](const Punt& p) {
-          out.push_back({p.port, p.copy, Bytes(p.frame.begin(), p.frame.end())});
+          out.push_back({p.port, p.copy, p.trapped, Bytes(p.frame.begin(), p.frame.end())});
         },
         max);
     return out;
@@ -110,6 +118,11 @@ class BpfProgram : public lab::BpfTest {
     const auto changed = moved([&] { result = run(frame); });
     EXPECT_EQ(result.verdict, verdict);
     EXPECT_THAT(changed, ElementsAre(counter));
+  }
+  // The asker of arp_request() and ns(), at home: others the kernel does not answer.
+  void bind_alice() {
+    bind("192.0.2.1", kAlice, port);
+    bind("2001:db8:1::1", kAlice, port);
   }
   PortConfig proxy(bool learn = false) {
     auto config = port_config(port);
@@ -178,6 +191,7 @@ TEST_F(BpfProgram, AllProvisionedMacsAndNoOther) {
 
 // --- answers
 TEST_F(BpfProgram, ArpAnswerToTheByte) {
+  bind_alice();
   bind("192.0.2.2", kBob, other);
   const Arp want{.op = 2,
                  .sender_mac = kBob,
@@ -195,6 +209,7 @@ TEST_F(BpfProgram, ArpAnswerToTheByte) {
 }
 
 TEST_F(BpfProgram, NaToTheByteForAllFlags) {
+  bind_alice();
   for (bool router : {false, true})
     for (bool override_flag : {false, true})
       for (net::IfIndex where : {other, net::IfIndex(0)}) {
@@ -215,6 +230,7 @@ TEST_F(BpfProgram, NaToTheByteForAllFlags) {
 }
 
 TEST_F(BpfProgram, BindingsOfAnotherDomainDoNotAnswer) {
+  bind_alice();
   ASSERT_TRUE(fast_path->set_binding(
       {.vni = net::Vni(101), .ip = ip("192.0.2.2"), .mac = kBob, .port = {}}));
   expect(arp_request(), TC_ACT_SHOT, "arp punted");
@@ -225,8 +241,8 @@ TEST_F(BpfProgram, BindingsOfAnotherDomainDoNotAnswer) {
 }
 
 TEST_F(BpfProgram, WhoIsNotAnswered) {
+  bind_alice();
   bind("192.0.2.2", kBob, port);
-  bind("192.0.2.1", kAlice, port);
   bind("192.0.2.9", kAlice, {});
   bind("2001:db8:1::2", kBob, port);
   bind("2001:db8:1::9", kAlice, {});
@@ -270,28 +286,193 @@ TEST_F(BpfProgram, OddFormsGoToTheDaemonUnanswered) {
   }
 }
 
-TEST_F(BpfProgram, SendersThatAreNotBoundAreTold) {
+// The responder knows limits, prefixes and moves; the kernel answers those only of whom it is sure.
+TEST_F(BpfProgram, WhoIsNotBoundHereIsLeftToTheDaemon) {
   bind("192.0.2.2", kBob, other);
   bind("2001:db8:1::2", kBob, other);
-  for (const auto& request : {arp_request(), ns()}) {
-    const char* address = request[12] == 0x08 ? "192.0.2.1" : "2001:db8:1::1";
-    const auto copies = [&](bool learn) {
+  for (const auto& request : {arp_request(), ns()})
+    for (bool learn : {false, true}) {
       set(proxy(learn));
-      EXPECT_EQ(run(request).verdict, TC_ACT_REDIRECT);
-      const auto seen = punts();
-      for (const auto& punt : seen) {
-        EXPECT_TRUE(punt.copy);
-        EXPECT_EQ(punt.frame, request);
-      }
-      return seen.size();
-    };
-    EXPECT_EQ(copies(false), 0u);
-    EXPECT_EQ(copies(true), 1u);
-    bind(address, kAlice, other);  // bound, but elsewhere
-    EXPECT_EQ(copies(true), 1u);
-    bind(address, kAlice, port);
-    EXPECT_EQ(copies(true), 0u);
+      const bool is_arp = request[12] == 0x08;
+      const auto address = ip(is_arp ? "192.0.2.1" : "2001:db8:1::1");
+      const auto left_to_the_daemon = [&] {
+        expect(request, TC_ACT_SHOT, is_arp ? "arp punted" : "nd punted");
+        const auto seen = punts();
+        ASSERT_EQ(seen.size(), 1u);
+        EXPECT_FALSE(seen[0].copy);
+        EXPECT_EQ(seen[0].frame, request);
+      };
+      left_to_the_daemon();
+      bind(to_string(address).c_str(), kAlice, other);  // bound, but elsewhere
+      left_to_the_daemon();
+      bind(to_string(address).c_str(), kCarol, port);
+      left_to_the_daemon();
+      bind(to_string(address).c_str(), kAlice, port);
+      expect(request, TC_ACT_REDIRECT, is_arp ? "arp answered" : "nd answered");
+      EXPECT_TRUE(punts().empty());
+      ASSERT_TRUE(fast_path->clear_binding(net::Vni(100), address));
+    }
+}
+
+TEST_F(BpfProgram, BoundSendersAreToldAgainWhenItIsTime) {
+  bind_alice();
+  bind("192.0.2.2", kBob, other);
+  bind("2001:db8:1::2", kBob, other);
+  auto config = proxy();
+  config.renew = std::chrono::hours(1);
+  set(config);
+  const auto to = ip("2001:db8:1::2");
+  const Bytes frames[] = {arp_request(), arp(kBob, kAlice, {.op = 2}), ns(),
+                          na({.target = ip("2001:db8:1::1"), .to = to, .to_mac = kBob})};
+  // Never told so far: the first of each address is, the others aren't.
+  for (std::size_t i = 0; i < std::size(frames); ++i) {
+    run(frames[i]);
+    const auto seen = punts();
+    ASSERT_EQ(seen.size(), i % 2 == 0 ? 1u : 0u) << i;
+    EXPECT_TRUE(seen.empty() || seen[0].copy);
   }
+  // A change of the entry by user space does not start it anew.
+  bind_alice();
+  for (const auto& frame : frames) run(frame);
+  EXPECT_TRUE(punts().empty());
+  config.renew = std::chrono::milliseconds(1);
+  set(config);
+  const auto start = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - start < std::chrono::milliseconds(2)) {
+  }
+  EXPECT_EQ(run(arp_request()).verdict, TC_ACT_REDIRECT);
+  EXPECT_EQ(punts().size(), 1u);
+  // Not when the daemon can't hear it: then the next one is told.
+  config.policy.punts = at_once(0);
+  set(config);
+  run(ns());
+  EXPECT_TRUE(punts().empty());
+  config.renew = {};
+  set(config);
+  run(arp_request());
+  EXPECT_TRUE(punts().empty());
+}
+
+TEST_F(BpfProgram, CountsPerEntryWhoAskedAndHowOften) {
+  bind_alice();
+  bind("192.0.2.2", kBob, other);
+  bind("2001:db8:1::2", kBob, other);
+  const auto use = [&](const char* address) {
+    return fast_path->use_of(net::Vni(100), ip(address));
+  };
+  ASSERT_TRUE(use("192.0.2.2"));
+  EXPECT_EQ(use("192.0.2.2")->answers, 0u);
+  EXPECT_FALSE(use("192.0.2.2")->last_asker);
+  for (int i = 0; i < 3; ++i) run(arp_request());
+  run(ns());
+  bind("192.0.2.2", kCarol, {});  // the owner has another MAC now
+  run(arp_request());
+  EXPECT_EQ(use("192.0.2.2")->answers, 4u);
+  EXPECT_EQ(use("192.0.2.2")->last_asker, kAlice);
+  EXPECT_EQ(use("2001:db8:1::2")->answers, 1u);
+  EXPECT_EQ(use("2001:db8:1::2")->last_asker, kAlice);
+  EXPECT_FALSE(use("192.0.2.77"));
+  EXPECT_FALSE(fast_path->use_of(net::Vni(101), ip("192.0.2.2")));
+}
+
+// Answers to the daemon's own questions, and frames that end here.
+TEST_F(BpfProgram, FramesToOurselvesAndIntoTraps) {
+  const auto own = mac("02:00:00:00:be:00"), spoof = mac("02:00:00:00:a5:00");
+  auto config = proxy();
+  config.own_mac = own;
+  config.traps = {{.mac = own, .reason = "sponge"}, {.mac = spoof, .reason = "anti-spoof"}};
+  bind_alice();
+  const auto to = ip("2001:db8:1::2");
+  const auto one_copy = [&](const Bytes& frame) {
+    expect(frame, kUnspec, "unicast passed");
+    const auto seen = punts();
+    ASSERT_EQ(seen.size(), 1u);
+    EXPECT_TRUE(seen[0].copy);
+    EXPECT_FALSE(seen[0].trapped);
+    EXPECT_EQ(seen[0].frame, frame);
+  };
+  for (bool core : {false, true}) {
+    SCOPED_TRACE(core);
+    config.kind = core ? PortKind::Core : PortKind::Member;
+    set(config);
+    one_copy(arp(own, kAlice, {.op = 2}));
+    one_copy(arp(own, kAlice, {.op = 1}));
+    one_copy(na({.to = to, .to_mac = own}));
+    expect(ns({.to = to, .to_mac = own}), kUnspec, "unicast passed");  // the kernel's business
+    EXPECT_TRUE(punts().empty());
+    expect(arp(kBob, kAlice, {.op = 2}), kUnspec, "unicast passed");  // somebody else's
+    EXPECT_TRUE(punts().empty());
+    const auto trapped = [&](const Bytes& frame, const char* counter) {
+      expect(frame, TC_ACT_SHOT, counter);
+      const auto seen = punts();
+      ASSERT_EQ(seen.size(), 1u);
+      EXPECT_TRUE(seen[0].trapped);
+      EXPECT_FALSE(seen[0].copy);
+      EXPECT_EQ(seen[0].frame, cut(frame, std::min<std::size_t>(frame.size(), PL_PUNT_FRAME)));
+    };
+    for (std::size_t size : {20u, 1400u}) {
+      trapped(eth(own, kAlice, 0x0800, ipv4(6, ip("192.0.2.1"), ip("192.0.2.50"), Bytes(size))),
+              "unicast sponge");
+      trapped(eth(spoof, kAlice, 0x86dd,
+                  ipv6(6, ip("2001:db8:1::1"), ip("2001:db8:1::50"), Bytes(size), 64)),
+              "unicast anti-spoof");
+    }
+    // To a MAC that is nobody's, neighbor discovery ends here too.
+    trapped(arp(spoof, kAlice, {}), "unicast anti-spoof");
+    trapped(ns({.to = to, .to_mac = spoof}), "unicast anti-spoof");
+    // Towards the member or the fabric nothing is in the way.
+    EXPECT_EQ(run(arp(spoof, kAlice, {}), PL_OUT).verdict, kUnspec);
+  }
+  // Trapped or not, what the policy refuses is refused by its name.
+  config.enforce_macs = true;
+  set(config);
+  expect(arp(spoof, kAlice, {}), TC_ACT_SHOT, "unicast source-mac");
+  EXPECT_TRUE(punts().empty());
+  config.traps.push_back({.mac = kBob, .reason = "sponge"});
+  EXPECT_FALSE(fast_path->set_port(config));
+}
+
+// Traffic into a trap must not keep the port's questions from being heard.
+TEST_F(BpfProgram, TrapsHaveAPuntLimitOfTheirOwn) {
+  const auto spoof = mac("02:00:00:00:a5:00");
+  auto config = proxy();
+  config.traps = {{.mac = spoof, .reason = "anti-spoof"}};
+  config.policy.punts = at_once(100);
+  set(config);
+  run(arp(spoof, kAlice, {}), PL_IN, 5000);
+  EXPECT_EQ(count(port, Direction::Ingress, "unicast", "anti-spoof"), 5000u);
+  const auto told = punts().size();
+  EXPECT_GE(told, 10u);
+  EXPECT_LE(told, 20u);
+  expect(arp_request(), TC_ACT_SHOT, "arp punted");
+}
+
+TEST_F(BpfProgram, AllPortsTogetherHaveAPuntLimit) {
+  auto with = options();
+  with.punts_per_second = 50;  // of which a fifth at once
+  reopen(with);
+  auto config = proxy();
+  config.policy.punts = {};
+  set(config);
+  auto second = config;
+  second.index = other;
+  set(second);
+  find_programs();
+  const auto begin = std::chrono::steady_clock::now();
+  run(arp_request(), PL_IN, 60);
+  const auto mine = port;
+  port = other;  // the same bucket
+  run(arp_request(), PL_IN, 60);
+  port = mine;
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  const auto punted = count(port, Direction::Ingress, "arp", "punted") +
+                      count(other, Direction::Ingress, "arp", "punted");
+  EXPECT_GE(punted, 10u);
+  EXPECT_LE(punted, 11 + static_cast<uint64_t>(took.count() * 50));
+  EXPECT_EQ(punted + count(port, Direction::Ingress, "arp", "punt-limit-all") +
+                count(other, Direction::Ingress, "arp", "punt-limit-all"),
+            120u);
+  EXPECT_EQ(punts().size(), punted);
 }
 
 TEST_F(BpfProgram, UnicastIsCheckedAgainstTheBindings) {
@@ -359,10 +540,6 @@ TEST_F(BpfProgram, NoProxyNoInterception) {
 }
 
 // --- limits
-Limit at_once(uint64_t frames) {  // one a second, `frames` a first time
-  return {.packets_per_second = frames, .bits_per_second = {}, .burst = std::chrono::seconds(1)};
-}
-
 // The frames that pass of many at once: what the rate says for the time that it took.
 TEST_F(BpfProgram, LimitsOfAllClassesInBothDirections) {
   const std::pair<const char*, Bytes> frames_of[] = {
@@ -450,6 +627,7 @@ TEST_F(BpfProgram, BitsPerSecondAndGso) {
 }
 
 TEST_F(BpfProgram, AnswersAndPuntsHaveBucketsOfTheirOwn) {
+  bind_alice();
   bind("192.0.2.2", kBob, other);
   auto config = port_config(port, peering_policy());
   config.policy.ingress[0] = at_once(30);
@@ -589,6 +767,7 @@ TEST_F(BpfProgram, DISABLED_Cost) {
   config.policy.ingress[4] = at_once(0);
   set(config);
   show("known unicast in, looked up", tcp);
+  bind_alice();
   bind("192.0.2.2", kBob, port);
   bind("2001:db8:1::2", kBob, port);
   show("known ARP, same port", arp_request());

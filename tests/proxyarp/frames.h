@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Frames, names and a responder with three ports for the tests of proxyarp/.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <map>
 #include <string>
@@ -95,6 +96,12 @@ inline net::Bytes with_checksum(net::Bytes bytes) {
   return bytes;
 }
 
+// The frame as it is handed to the owner: unchanged but for the Ethernet destination.
+inline net::Bytes handed(net::Bytes bytes, uint8_t owner) {
+  std::ranges::copy(mac(owner).bytes(), bytes.begin());
+  return bytes;
+}
+
 // --- actions
 template <class T>
 std::vector<T> all_of(const std::vector<Action>& actions) {
@@ -106,6 +113,20 @@ std::vector<T> all_of(const std::vector<Action>& actions) {
 inline bool has_frames(const std::vector<Action>& actions) {
   return !all_of<Transmit>(actions).empty() || !all_of<TransmitCore>(actions).empty() ||
          !all_of<Flood>(actions).empty();
+}
+
+// Of a frame at `port`; the owner is at `home` (0: behind another PE).
+inline Action alarm(AlarmKind kind, const net::IpAddress& a, uint8_t bound, net::IfIndex home,
+                    uint8_t seen, net::IfIndex port) {
+  Alarm event{};
+  event.kind = kind;
+  event.ip = a;
+  event.bound = mac(bound);
+  event.seen = mac(seen);
+  event.port = port;
+  event.bound_at = {home.value == 0 ? MacWhere::Remote : MacWhere::LocalPort, home};
+  event.seen_at = {MacWhere::LocalPort, port};
+  return event;
 }
 
 // A responder with the ports up and 9 behind another PE, which keeps the book that the data path
@@ -123,6 +144,9 @@ class Lan {
     s.profile = profile;
     s.prefixes = {net::IpPrefix::parse("192.0.2.0/24").value(),
                   net::IpPrefix::parse("2001:db8:1::/64").value()};
+    // Announcements and rates have tests of their own.
+    s.announcements_per_second = s.new_bindings_per_second = 0;
+    s.link_locals_per_mac = 4;
     return s;
   }
   // The profile with nothing but 9 known, by EVPN.

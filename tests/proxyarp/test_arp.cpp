@@ -189,9 +189,8 @@ TEST(Arp, EthernetSourceAndSenderDiffer) {
     forged.source = mac(7);
     const Outcome outcome = lan.member(kAlpha, forged);
     EXPECT_EQ(outcome.verdict, Verdict::SpoofedSender);
-    EXPECT_THAT(
-        outcome.actions,
-        ElementsAre(Action(Alarm{AlarmKind::SpoofedSender, v4(1), mac(1), mac(7), kAlpha})));
+    EXPECT_THAT(outcome.actions,
+                ElementsAre(alarm(AlarmKind::SpoofedSender, v4(1), 1, kAlpha, 7, kAlpha)));
     ArpFrame reverse = arp_request(1, v4(9));
     reverse.sender_mac = mac(7);
     EXPECT_EQ(lan.member(kAlpha, reverse).verdict, Verdict::SpoofedSender);
@@ -205,9 +204,8 @@ TEST(Arp, AddressOfAProvisionedMember) {
   request.sender_ip = v4(1);
   Outcome outcome = lan.member(kCharlie, request);
   EXPECT_EQ(outcome.verdict, Verdict::SpoofedSender);
-  EXPECT_THAT(
-      outcome.actions,
-      ElementsAre(Action(Alarm{AlarmKind::SpoofedSender, v4(1), mac(1), mac(7), kCharlie})));
+  EXPECT_THAT(outcome.actions,
+              ElementsAre(alarm(AlarmKind::SpoofedSender, v4(1), 1, kAlpha, 7, kCharlie)));
 
   // Problems 3 and 4: one who answers for others.
   for (bool reply : {false, true}) {
@@ -218,8 +216,7 @@ TEST(Arp, AddressOfAProvisionedMember) {
   ArpFrame answer = arp_reply(arp_request(1, v4(9)), mac(8));
   outcome = lan.member(kCharlie, answer, true);
   EXPECT_EQ(outcome.verdict, Verdict::NotOwner);
-  EXPECT_THAT(outcome.actions,
-              ElementsAre(Action(Alarm{AlarmKind::NotOwner, v4(9), mac(9), mac(8), kCharlie})));
+  EXPECT_THAT(outcome.actions, ElementsAre(alarm(AlarmKind::NotOwner, v4(9), 9, {}, 8, kCharlie)));
   // The right MAC at another port than its own is no better.
   EXPECT_EQ(lan.member(kCharlie, arp_claim(1, v4(1))).verdict, Verdict::NotOwner);
   EXPECT_EQ(lan.fast().at(v4(1)).mac, mac(1));
@@ -422,7 +419,8 @@ TEST(ArpFromCore, OnlyToTheOwnersPort) {
     const ArpFrame request = arp_request(9, v4(2));
     const Outcome outcome = lan.core(request);
     EXPECT_EQ(outcome.verdict, Verdict::Forwarded);
-    EXPECT_THAT(outcome.actions, ElementsAre(Action(Transmit{kBravo, encode_arp(request)})));
+    EXPECT_THAT(outcome.actions,
+                ElementsAre(Action(Transmit{kBravo, handed(encode_arp(request), 2)})));
   }
 }
 

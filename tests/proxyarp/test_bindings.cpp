@@ -112,48 +112,44 @@ TEST(StaticBinding, AnyPlaceFollowsItsMac) {
 
 // H8, E6, A15, sixth call of section 0.3: a router is replaced, and nobody keeps the old MAC.
 TEST(StaticBinding, PlannedSwap) {
-  Lan lan(with_bindings({fixed(v4(2), {mac(2), mac(12)}, "bravo")}));
+  Settings s = with_bindings({fixed(v4(2), {mac(2), mac(12)}, "bravo")});
+  s.announcements_per_second = 100;
+  Lan lan(s);
   lan.place(mac(2), kBravo);
+  lan.now += std::chrono::seconds(5);
+  lan.tick();
+  // The new one is seen, which says nothing of the address as long as the old one is there.
+  EXPECT_THAT(about(v4(2), lan.place(mac(12), kBravo)), IsEmpty());
+  const Outcome claimed = lan.member(kBravo, arp_claim(12, v4(2)));
+  EXPECT_EQ(claimed.verdict, Verdict::GratuitousDropped);
   EXPECT_THAT(
-      about(v4(2), lan.place(mac(12), kBravo)),
+      claimed.actions,
       ElementsAre(Action(LocalBindingDown{v4(2), mac(2)}),
                   Action(LocalBindingUp{v4(2), mac(12), kBravo, kV4, true}),
                   Action(SetFastEntry{v4(2), mac(12), kBravo, kV4}), announced(12, v4(2), kBravo)));
-  // The old one says that it is still there.
-  const Outcome claimed = lan.member(kBravo, arp_claim(2, v4(2)));
-  EXPECT_EQ(claimed.verdict, Verdict::GratuitousDropped);
-  EXPECT_THAT(claimed.actions, ElementsAre(Action(LocalBindingDown{v4(2), mac(12)}),
-                                           Action(LocalBindingUp{v4(2), mac(2), kBravo, kV4, true}),
-                                           Action(SetFastEntry{v4(2), mac(2), kBravo, kV4}),
-                                           announced(2, v4(2), kBravo)));
   // Not more often than once in a second.
-  EXPECT_THAT(lan.member(kBravo, arp_claim(12, v4(2))).actions, IsEmpty());
+  EXPECT_THAT(lan.member(kBravo, arp_claim(2, v4(2))).actions, IsEmpty());
   lan.now += std::chrono::seconds(1);
-  EXPECT_EQ(all_of<LocalBindingUp>(lan.member(kBravo, arp_claim(12, v4(2))).actions).size(), 1u);
+  EXPECT_EQ(all_of<LocalBindingUp>(lan.member(kBravo, arp_claim(2, v4(2))).actions).size(), 1u);
   // What is in use leaves.
-  lan.unplace(mac(12));
-  EXPECT_EQ(lan.up().at(v4(2)).mac, mac(2));
+  lan.unplace(mac(2));
+  EXPECT_EQ(lan.up().at(v4(2)).mac, mac(12));
   EXPECT_TRUE(lan.books_agree());
 }
 
 TEST(StaticBinding, SwapBehindAnotherPeIsAnnouncedHere) {
-  Lan lan(with_bindings({fixed(v6(9), {mac(9), mac(19)})}));
+  Settings s = with_bindings({fixed(v6(9), {mac(9), mac(19)})});
+  s.announcements_per_second = 100;
+  s.link_local = LinkLocal::None;
+  Lan lan(s);
   lan.place_remote(mac(9));
-  const auto actions = about(v6(9), lan.place_remote(mac(19)));
+  lan.now += std::chrono::seconds(5);
+  lan.place_remote(mac(19));
+  const auto actions = about(v6(9), lan.evpn(v6(9), mac(19), {}, true));
   const auto floods = all_of<Flood>(actions);
   ASSERT_EQ(floods.size(), 1u);
   EXPECT_EQ(floods[0], (Flood{encode_nd(unsolicited_advertisement(v6(9), mac(19), {})),
                               std::nullopt, true, false}));
-}
-
-TEST(StaticBinding, NoAnnouncementWhereTheClaimIsFlooded) {
-  Settings s = with_bindings({fixed(v4(2), {mac(2), mac(12)}, "bravo")});
-  s.flood_gratuitous_arp = s.flood_router_na = FloodTo{true, true};
-  Lan lan(s);
-  lan.place(mac(2), kBravo);
-  EXPECT_THAT(all_of<Flood>(lan.place(mac(12), kBravo)), IsEmpty());
-  lan.now += std::chrono::seconds(5);
-  EXPECT_EQ(all_of<Flood>(lan.member(kBravo, arp_claim(2, v4(2))).actions).size(), 1u);
 }
 
 // A17, F2, G12.
@@ -207,16 +203,15 @@ TEST(EvpnBinding, InUseUntilTheMacIsKnownToBeElsewhere) {
   EXPECT_THAT(lan.evpn(v4(9), std::nullopt), IsEmpty());
 }
 
-TEST(EvpnBinding, ChangeOfMacIsAnnouncedWhereClaimsAreNotFlooded) {
-  Lan lan(Lan::settings(Profile::Static));
+TEST(EvpnBinding, ChangeOfMacIsAnnounced) {
+  Settings s = Lan::settings(Profile::Static);
+  s.announcements_per_second = 100;
+  Lan lan(s);
   lan.evpn(v4(9), mac(9));
+  lan.now += std::chrono::seconds(1);
   EXPECT_THAT(lan.evpn(v4(9), mac(19)),
               ElementsAre(Action(SetFastEntry{v4(9), mac(19), kCore, kV4}),
                           announced(19, v4(9), std::nullopt)));
-  Lan dynamic(Lan::settings(Profile::Dynamic));
-  dynamic.evpn(v4(9), mac(9));
-  EXPECT_THAT(dynamic.evpn(v4(9), mac(19)),
-              ElementsAre(Action(SetFastEntry{v4(9), mac(19), kCore, kV4})));
 }
 
 TEST(EvpnBinding, OutsideThePrefixesIsNotAnswered) {
@@ -368,14 +363,15 @@ TEST(Ageing, LearnedOnesExpire) {
   lan.member(kCharlie, arp_claim(4, v4(4)));
   lan.now += std::chrono::seconds(10);
   lan.member(kCharlie, na(5, v6(5)));
+  lan.tick();
   EXPECT_EQ(lan.responder().deadline(), kStart + std::chrono::seconds(100));
   lan.now += std::chrono::seconds(10);
   lan.member(kCharlie, arp_request(4, v4(9)), true);  // any ARP refreshes
-  EXPECT_EQ(lan.responder().deadline(), kStart + std::chrono::seconds(110));
   EXPECT_EQ(lan.view(v6(5))->age, std::chrono::seconds(10));
   lan.now = kStart + std::chrono::seconds(109);
   EXPECT_THAT(lan.tick(), IsEmpty());
   lan.now = kStart + std::chrono::seconds(110);
+  EXPECT_EQ(lan.responder().deadline(), lan.now);
   EXPECT_THAT(lan.tick(),
               ElementsAre(Action(LocalBindingDown{v6(5), mac(5)}), Action(ClearFastEntry{v6(5)})));
   EXPECT_FALSE(lan.view(v6(5)));
@@ -388,7 +384,8 @@ TEST(Ageing, LearnedOnesExpire) {
   EXPECT_TRUE(lan.books_agree());
 }
 
-TEST(Ageing, SolicitationsDoNotRefresh) {
+// Who asks from a bound address has it still.
+TEST(Ageing, SolicitationsRefreshWhatIsBound) {
   Settings s = Lan::settings(Profile::Dynamic);
   s.age_time = std::chrono::seconds(100);
   Lan lan(s);
@@ -396,7 +393,12 @@ TEST(Ageing, SolicitationsDoNotRefresh) {
   lan.member(kCharlie, na(4, v6(4)));
   lan.now += std::chrono::seconds(50);
   lan.member(kCharlie, ns(4, v6(9)));
-  EXPECT_EQ(lan.responder().deadline(), kStart + std::chrono::seconds(100));
+  lan.now += std::chrono::seconds(99);
+  lan.tick();
+  EXPECT_TRUE(lan.view(v6(4)));
+  lan.now += std::chrono::seconds(1);
+  lan.tick();
+  EXPECT_FALSE(lan.view(v6(4)));
 }
 
 // --- reconfiguration
@@ -436,6 +438,7 @@ TEST(Reconfigure, ListOfMacsGrowsAndShrinks) {
   s.bindings[0].macs = {mac(2), mac(12)};
   EXPECT_THAT(lan.reconfigure(s), IsEmpty());
   lan.place(mac(12), kBravo);
+  lan.member(kBravo, arp_claim(12, v4(2)));
   EXPECT_EQ(lan.up().at(v4(2)).mac, mac(12));
   s.bindings[0].macs = {mac(12)};
   EXPECT_THAT(lan.reconfigure(s), IsEmpty());
