@@ -196,7 +196,7 @@ class Importer {
         ++refused_;
         if (result_.warnings.size() < kMostWarnings)
           result_.warnings.push_back(
-              make(file.name, macs.node->keys[i].place, id.where,
+              make(file.name, id.place(), id.where,
                    fmt::format("{} {}; left out", quote(macs.node->keys[i].text),
                                mac && mac->is_unicast() ? "has no VLAN interface"
                                                         : "is no MAC address of a host")));

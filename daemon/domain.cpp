@@ -100,6 +100,8 @@ std::optional<net::MacAddress> Domain::own_mac() const {
 proxyarp::Responder::Identity Domain::identity() const {
   proxyarp::Responder::Identity identity;
   identity.mac = devices_.bridge_mac;
+  // What eBPF punts does not reach the stack.
+  identity.stack_answers = !uses_ebpf();
   for (const auto& address : settings_.pe_addresses)
     (address.is_v4() ? identity.ipv4 : identity.ipv6) = address;
   return identity;

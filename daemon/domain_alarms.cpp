@@ -115,7 +115,7 @@ std::string Domain::alarm_text(const proxyarp::Alarm& a) const {
       return fmt::format("port {}: {} claims {}, which is bound to {}; refused", where,
                          to_string(a.seen), ip, claim_text(a.bound, a.bound_at));
     case DuplicateIp:
-      return fmt::format("duplicate address {}: {}; {} moves between {} and {}; frozen", ip, both(),
+      return fmt::format("duplicate address {}: {}; {} moves between {} and {}", ip, both(),
                          a.number, time_text(a.first), time_text(a.last));
     case DuplicateOver:
       return fmt::format("duplicate address {}: no longer frozen; was {}, first {}, last {}", ip,
@@ -131,10 +131,13 @@ std::string Domain::alarm_text(const proxyarp::Alarm& a) const {
       return fmt::format("port {}: {} answers for {}, which nobody has: a router with proxy ARP",
                          where, claim_text(a.seen, a.seen_at), ip);
     case AddressDead:
-      return fmt::format("address {} is dead: {} questions a minute; the sponge answers for it", ip,
-                         a.number);
+      return fmt::format("address {} is dead, the sponge answers for it{}", ip,
+                         a.seen.is_zero() ? std::string()
+                                          : "; asked for last by " + claim_text(a.seen, a.seen_at));
     case AddressBack:
-      return fmt::format("address {} is back: {}", ip, claim_text(a.seen, a.seen_at));
+      return fmt::format("address {} is back: {}{}", ip,
+                         a.seen.is_zero() ? std::string("an operator said so") : to_string(a.seen),
+                         a.port.value == 0 ? std::string() : " at port " + where);
   }
   return to_string(a.kind);
 }

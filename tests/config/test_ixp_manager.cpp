@@ -65,7 +65,7 @@ TEST(IxpManager, TheSampleFile) {
                           "192.0.2.2 bond1 02:00:00:00:00:02,02:00:00:00:01:02 (Bravo Net)",
                           "2001:db8:1::2 bond1 02:00:00:00:00:02,02:00:00:00:01:02 (Bravo Net)"));
   EXPECT_THAT(text_of(got->warnings),
-              HasSubstr("l2.json:69:5: layer2interfaces[3]: 1 interface is shut down or in "
+              HasSubstr("l2.json:68:5: layer2interfaces[3]: 1 interface is shut down or in "
                         "quarantine and left out"));
   EXPECT_EQ(got->ports.size(), 2u);
 }
@@ -106,7 +106,7 @@ TEST(IxpManager, OneBadMemberDoesNotLoseTheRest) {
   ASSERT_TRUE(got);
   const std::string warnings = text_of(got->warnings);
   for (const char* text :
-       {"l2.json:2:53: layer2interfaces[0].vlans[0].macaddresses[0]: \"p1\": \"zz\" is no MAC "
+       {"l2.json:2:56: layer2interfaces[0].vlans[0].macaddresses[0]: \"p1\": \"zz\" is no MAC "
         "address; left out",
         "layer2interfaces[1].vlans[0].macaddresses[0]: \"p2\": \"01:00:5e:00:00:01\" is a group "
         "address",
@@ -135,7 +135,7 @@ TEST(IxpManager, ConfiguredMacsJoinByTheVlanInterface) {
            R"({"1":{"10":{"020000000002":7,"020000000009":8,"zz":7},"20":{"020000000003":7}}})");
   EXPECT_THAT(bindings(got), ElementsAre("192.0.2.1 p1 02:00:00:00:00:01,02:00:00:00:00:02 (A)"));
   EXPECT_THAT(text_of(got->warnings),
-              HasSubstr("macs.json:1:57: 1.10.zz: \"zz\" is no MAC address of a host; left out"));
+              HasSubstr("macs.json:1:56: 1.10.zz: \"zz\" is no MAC address of a host; left out"));
   EXPECT_THAT(text_of(read(one_interface(kAlpha), "", "[1]").error()),
               HasSubstr("not IXP Manager's configured-macs"));
 }
@@ -218,7 +218,7 @@ TEST_F(IxpManagerSettings, WrongKeys) {
   EXPECT_THAT(error("{ixp-manager: l2.json, vlan-id: 1}"), HasSubstr("goes with ixf only"));
   EXPECT_THAT(error("{ixf: x.json, vlan: 1}"), HasSubstr("goes with ixp-manager only"));
   EXPECT_THAT(error("{ixp-manager: nothing.json}"),
-              HasSubstr("f:13:28: broadcast-domains[0].members["
+              HasSubstr("f:12:29: broadcast-domains[0].members["
                         "0].ixp-manager: can't read"));
   EXPECT_THAT(error("{ixp-manager: l2.json, configured-macs: nothing.json}"),
               HasSubstr("configured-macs: can't read"));

@@ -161,7 +161,7 @@ TEST_F(ViewsTest, AddressesOfNoDomain) {
   EXPECT_THAT(error_of("bindings", {{"match", ""}}), testing::StartsWith("match: expected"));
   EXPECT_THAT(error_of("bindings", {{"member", ""}}), testing::StartsWith("member: expected"));
   EXPECT_EQ(show("bindings", {{"match", "AS64501"}}).at("total"), 0);
-  EXPECT_EQ(act_on_address(*app, "clear-neighbor", {}), std::nullopt);
+  EXPECT_FALSE(act_on_address(*app, "clear-neighbor", {}).has_value());
   for (const char* command : {"clear-binding", "clear-duplicate", "sponge-dead", "probe"}) {
     const auto done = act_on_address(*app, command, {{"ip", "192.0.2.1"}});
     ASSERT_TRUE(done) << command;
