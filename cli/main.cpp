@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/address_commands.h"
 #include "cli/client.h"
 #include "cli/render.h"
 #include "cli/words.h"
@@ -61,8 +62,16 @@ const std::vector<View>& views() {
       {"collectors", "BMP collectors and MRT dumps", {}},
       {"macs", "MAC addresses and where they are", {{"mac"}, {"port"}, {"domain"}, {"vni"}}},
       {"bindings",
-       "IP to MAC bindings of the proxy",
-       {{"ip"}, {"mac"}, {"port"}, {"domain"}, {"vni"}}},
+       "IP to MAC bindings of the proxy; a single word is an IP address, a MAC address or a member",
+       {{"ip"}, {"mac"}, {"member"}, {"match"}, {"port"}, {"domain"}, {"vni"}},
+       "match"},
+      {"duplicates",
+       "addresses that several members use, frozen or on the way there",
+       {{"ip"}, {"domain"}, {"vni"}}},
+      {"sponge", "addresses that nobody answers for, and who asks", {{"ip"}, {"domain"}, {"vni"}}},
+      {"offenders",
+       "who asks most, what is asked for most, who answers for others, spoofs or sweeps",
+       {{"port"}, {"domain"}, {"vni"}}},
       {"ports", "member ports", {{"port"}, {"domain"}, {"vni"}}},
       {"drops",
        "frames dropped, by port, direction, class and reason",
@@ -84,6 +93,8 @@ const char* help_of(std::string_view filter) {
       {"ip", "only this IP address"},
       {"vni", "only this VNI"},
       {"neighbor", "only this neighbor, by address or description"},
+      {"member", "only this member, by AS number or a part of its name"},
+      {"match", "an IP address, a MAC address or a member"},
       {"port", "only this port"},
       {"domain", "only this broadcast domain"},
       {"rd", "only this route distinguisher"},
@@ -221,6 +232,55 @@ int dump_mrt(const std::string& socket, const std::string& file) {
   return cli::kDone;
 }
 
+// The daemon sends the octets as they come; the file is ours, and whole after each piece.
+int trace_to_file(const std::string& socket, const cli::TraceRequest& trace) {
+  auto client = cli::Client::ask(socket, {{"command", "trace"}, {"arguments", trace.arguments}});
+  if (!client) return report(client.error());
+  // An error comes as a line.
+  const auto first = client->octets(1);
+  if (!first) return report(first.error());
+  if (*first == "{") {
+    const auto line = client->line();
+    const auto error = line && *line ? cli::Client::document("{" + **line)
+                                     : std::unexpected(cli::Failure{cli::kNoDaemon, "no answer"});
+    return report(error ? cli::Failure{cli::kRefused, "no trace came"} : error.error());
+  }
+  const bool to_stdout = trace.file == "-";
+  std::FILE* out = to_stdout ? stdout : std::fopen(trace.file.c_str(), "wb");
+  const auto failed = [&] {
+    return report({cli::kRefused, trace.file + ": " + std::strerror(errno)});
+  };
+  if (out == nullptr) return failed();
+  std::fprintf(stderr,
+               "peerlan: tracing %s; meanwhile the daemon answers for it and not the kernel\n",
+               trace.address.c_str());
+  std::string head = *first;
+  int result = cli::kDone;
+  for (;;) {
+    const auto more = client->octets(4 - head.size());
+    if (!more) {
+      result = report(more.error());
+      break;
+    }
+    head += *more;
+    std::size_t size = 0;
+    for (const char c : head) size = size << 8 | static_cast<unsigned char>(c);
+    head.clear();
+    if (size == 0) break;
+    const auto piece = client->octets(size);
+    if (!piece) {
+      result = report(piece.error());
+      break;
+    }
+    if (std::fwrite(piece->data(), 1, size, out) != size || std::fflush(out) != 0) {
+      result = failed();
+      break;
+    }
+  }
+  if (!to_stdout && std::fclose(out) != 0 && result == cli::kDone) return failed();
+  return result;
+}
+
 // Options and words of the filters of a view.
 void add_filters(CLI::App& to, const View& view, std::map<std::string, std::string>& arguments,
                  std::vector<std::string>& words) {
@@ -277,6 +337,7 @@ int main(int argc, char** argv) {
     return one;
   };
   auto* clear = of_neighbor("clear", "end the session of a neighbor; it comes again");
+  cli::AddressCommands about_address(app);
   clear->add_flag("--soft", soft, "keep the session, and ask for all routes again (route refresh)");
   clear->add_option("--text", text, "for the other operator (RFC 9003)");
   auto* shut = of_neighbor("shutdown", "end the session of a neighbor until it is enabled again");
@@ -305,6 +366,10 @@ int main(int argc, char** argv) {
   if (reload->parsed()) return command(socket, {{"command", "reload"}});
   if (tear->parsed()) return teardown(socket, config);
   if (mrt->parsed()) return dump_mrt(socket, file);
+  if (const auto request = about_address.request()) return command(socket, *request);
+  if (const auto filter = about_address.explanation())
+    return show(socket, "explanation", *filter, about_address.as_json());
+  if (const auto trace = about_address.trace()) return trace_to_file(socket, *trace);
   const char* act = !clear->parsed() ? shut->parsed()     ? "shutdown-neighbor"
                                        : enable->parsed() ? "enable-neighbor"
                                                           : nullptr

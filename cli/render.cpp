@@ -10,65 +10,14 @@
 #include <utility>
 #include <vector>
 
+#include "cli/cells.h"
+#include "cli/render_proxy.h"
 #include "cli/table.h"
 
 namespace cli {
 namespace {
 
 namespace json = boost::json;
-
-// A field as a cell: "-" when absent or null.
-std::string cell(const json::object& row, const char* key) {
-  const auto* value = row.if_contains(key);
-  if (value == nullptr || value->is_null()) return "-";
-  if (value->is_string()) return std::string(value->as_string());
-  if (value->is_bool()) return value->as_bool() ? "yes" : "no";
-  return json::serialize(*value);
-}
-
-std::string list(const json::object& row, const char* key) {
-  const auto* value = row.if_contains(key);
-  if (value == nullptr || !value->is_array() || value->as_array().empty()) return "-";
-  std::string text;
-  for (const auto& item : value->as_array())
-    text += (text.empty() ? "" : " ") +
-            (item.is_string() ? std::string(item.as_string()) : json::serialize(item));
-  return text;
-}
-
-int64_t number(const json::object& row, const char* key) {
-  const auto* value = row.if_contains(key);
-  if (value == nullptr) return 0;
-  if (value->is_int64()) return value->as_int64();
-  return value->is_uint64() ? static_cast<int64_t>(value->as_uint64()) : 0;
-}
-
-bool flag(const json::object& row, const char* key) {
-  const auto* value = row.if_contains(key);
-  return value != nullptr && value->is_bool() && value->as_bool();
-}
-
-// 75 -> "1m15s"
-std::string duration(int64_t seconds) {
-  if (seconds < 60) return fmt::format("{}s", seconds);
-  if (seconds < 3600) return fmt::format("{}m{:02}s", seconds / 60, seconds % 60);
-  if (seconds < 86400) return fmt::format("{}h{:02}m", seconds / 3600, seconds / 60 % 60);
-  return fmt::format("{}d{:02}h", seconds / 86400, seconds / 3600 % 24);
-}
-
-std::string member(const json::object& row) {
-  const std::string name = cell(row, "member_name"), as = cell(row, "member_as");
-  if (as == "-") return name;
-  return name == "-" ? "AS" + as : "AS" + as + " " + name;
-}
-
-template <class Visit>
-void each(const json::object& document, const char* key, Visit visit) {
-  const auto* rows = document.if_contains(key);
-  if (rows == nullptr || !rows->is_array()) return;
-  for (const auto& row : rows->as_array())
-    if (row.is_object()) visit(row.as_object());
-}
 
 std::string summary(const json::object& document) {
   const auto* found = document.if_contains("summary");
@@ -226,27 +175,6 @@ std::string macs(const json::object& document) {
   return table.text();
 }
 
-std::string bindings(const json::object& document) {
-  Table table({{"DOMAIN"},
-               {"ADDRESS"},
-               {"MAC"},
-               {"KIND"},
-               {"WHERE"},
-               {"PORT"},
-               {"ANSWERED"},
-               {"FLAGS"},
-               {"MEMBER"}});
-  each(document, "bindings", [&](const json::object& b) {
-    std::string flags;
-    if (flag(b, "router")) flags += "R";
-    if (flag(b, "override")) flags += "O";
-    if (flag(b, "immutable")) flags += "I";
-    table.row({cell(b, "domain"), cell(b, "ip"), cell(b, "mac"), cell(b, "kind"), cell(b, "where"),
-               cell(b, "port"), cell(b, "answered"), flags, member(b)});
-  });
-  return table.text();
-}
-
 std::string ports(const json::object& document) {
   Table table({{"DOMAIN"},
                {"PORT"},
@@ -296,10 +224,18 @@ std::string drops(const json::object& document) {
 
 std::string render(const std::string& what, const boost::json::object& document) {
   using Renderer = std::string (*)(const json::object&);
-  static const std::map<std::string, Renderer> kRenderers{
-      {"summary", summary}, {"neighbors", neighbors},  {"routes", routes},
-      {"macs", macs},       {"bindings", bindings},    {"ports", ports},
-      {"drops", drops},     {"collectors", collectors}};
+  static const std::map<std::string, Renderer> kRenderers{{"summary", summary},
+                                                          {"neighbors", neighbors},
+                                                          {"routes", routes},
+                                                          {"macs", macs},
+                                                          {"bindings", render_bindings},
+                                                          {"ports", ports},
+                                                          {"drops", drops},
+                                                          {"collectors", collectors},
+                                                          {"duplicates", render_duplicates},
+                                                          {"sponge", render_sponge},
+                                                          {"offenders", render_offenders},
+                                                          {"explanation", render_explanation}};
   const auto found = kRenderers.find(what);
   return found == kRenderers.end() ? json::serialize(document) + "\n" : found->second(document);
 }
@@ -422,11 +358,12 @@ std::string render_event(const json::object& e) {
 
 void RowPrinter::add(json::object row) {
   rows_.push_back(std::move(row));
-  if (what_ == "routes" && rows_.size() >= kStretch) flush();
+  if ((what_ == "routes" || what_ == "bindings") && rows_.size() >= kStretch) flush();
 }
 
 void RowPrinter::flush() {
-  print_(route_rows(rows_, !std::exchange(begun_, true)));
+  const bool first = !std::exchange(begun_, true);
+  print_(what_ == "bindings" ? binding_rows(rows_, first) : route_rows(rows_, first));
   rows_.clear();
 }
 
@@ -435,6 +372,8 @@ void RowPrinter::finish(const json::object& rest) {
     if (!begun_) sort_routes(rows_);
     if (!begun_ || !rows_.empty()) flush();
     print_(route_footer(rest));
+  } else if (what_ == "bindings") {
+    if (!begun_ || !rows_.empty()) flush();
   } else if (what_ == "neighbors" && detail_) {
     for (const json::object& row : rows_) print_(render_neighbor(row));
   } else if (what_ == "neighbors") {

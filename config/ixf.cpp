@@ -10,6 +10,7 @@
 #include <charconv>
 #include <map>
 
+#include "config/export_items.h"
 #include "config/report.h"
 
 namespace config {
@@ -28,79 +29,6 @@ struct Vlan {
   };
   std::vector<Prefix> prefixes;
 };
-
-// A node with its path; null when it is missing or a JSON null.
-struct Item {
-  const Node* node = nullptr;
-  std::string where;
-
-  explicit operator bool() const { return node != nullptr; }
-  Place place() const { return node->place; }
-  bool is(Node::Kind kind) const { return node && node->kind == kind; }
-  Item operator[](std::string_view key) const {
-    if (!is(Node::Kind::Map)) return {};
-    for (std::size_t i = 0; i < node->keys.size(); ++i)
-      if (node->keys[i].text == key) {
-        const Node* child = node->items[i].get();
-        if (child->kind == Node::Kind::Null) return {};
-        return {child, where.empty() ? std::string(key) : fmt::format("{}.{}", where, key)};
-      }
-    return {};
-  }
-  // Elements of a list; a single value stands for a list of one.
-  std::vector<Item> each() const {
-    std::vector<Item> all;
-    if (!node) return all;
-    if (node->kind != Node::Kind::List) return {*this};
-    for (std::size_t i = 0; i < node->items.size(); ++i)
-      if (node->items[i]->kind != Node::Kind::Null)
-        all.push_back({node->items[i].get(), fmt::format("{}[{}]", where, i)});
-    return all;
-  }
-  std::string_view text() const {
-    if (!is(Node::Kind::Scalar)) return {};
-    std::string_view t = node->text;
-    while (!t.empty() && std::isspace(static_cast<unsigned char>(t.front()))) t.remove_prefix(1);
-    while (!t.empty() && std::isspace(static_cast<unsigned char>(t.back()))) t.remove_suffix(1);
-    return t;
-  }
-  std::optional<uint32_t> number() const {
-    const std::string_view t = text();
-    uint32_t value = 0;
-    const auto [end, error] = std::from_chars(t.data(), t.data() + t.size(), value);
-    if (t.empty() || error != std::errc{} || end != t.data() + t.size()) return std::nullopt;
-    return value;
-  }
-};
-
-bool equals_ignoring_case(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, [](char x, char y) {
-    return std::tolower(static_cast<unsigned char>(x)) ==
-           std::tolower(static_cast<unsigned char>(y));
-  });
-}
-
-// Any of the forms that exports have: six, three or two groups, or none, with any separator;
-// leading zeros of a group may be missing where there are six or three.
-std::optional<net::MacAddress> parse_any_mac(std::string_view text) {
-  std::vector<std::string_view> groups;
-  std::size_t start = 0;
-  for (std::size_t i = 0; i <= text.size(); ++i)
-    if (i == text.size() || text[i] == ':' || text[i] == '-' || text[i] == '.') {
-      groups.push_back(text.substr(start, i - start));
-      start = i + 1;
-    }
-  if (groups.empty() || 12 % groups.size() != 0 || groups.size() > 6) return std::nullopt;
-  const std::size_t width = 12 / groups.size();
-  if (width != 2 && width != 4 && width != 6 && width != 12) return std::nullopt;
-  std::string digits;
-  for (std::string_view group : groups) {
-    if (group.empty() || group.size() > width || (width > 4 && group.size() != width))
-      return std::nullopt;
-    digits.append(width - group.size(), '0').append(group);
-  }
-  return net::MacAddress::parse(digits);
-}
 
 class Importer {
  public:

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "config/ixf.h"
+#include "config/load_proxy.h"
 #include "config/loader.h"
 
 namespace config {
@@ -130,6 +131,13 @@ const Table<PortDraft>& port_table() {
            }},
           {"policy", [](const Value& v,
                         P& p) { assign(p.port.policy, read_policy_name(v, *p.draft->loader)); }},
+          {"attach",
+           [](const Value& v, P& p) {
+             static constexpr Word<dataplane::Attach> kWords[] = {{"auto", dataplane::Attach::Auto},
+                                                                  {"tc", dataplane::Attach::Tc},
+                                                                  {"xdp", dataplane::Attach::Xdp}};
+             assign(p.port.attach, read_word(v, kWords));
+           }},
       }};
   return table;
 }
@@ -209,17 +217,54 @@ const Table<MemberFile>& members_table() {
   return table;
 }
 
+// Of an export of this very switch: a port here that has no MACs of its own takes those that the
+// export has for it, and binds its addresses.
+void take_ports(MemberImport& imported, DomainDraft& draft) {
+  std::vector<Error> warnings;
+  for (auto& port : draft.domain.ports) {
+    const auto exported = imported.ports.find(port.interface);
+    if (exported == imported.ports.end()) continue;
+    const auto& [macs, line, column, where] = exported->second;
+    if (port.macs.empty()) {
+      port.macs = macs;
+    } else if (!std::ranges::is_permutation(port.macs, macs)) {
+      warnings.push_back(
+          {.file = imported.path,
+           .line = line,
+           .column = column,
+           .where = where,
+           .what = fmt::format("port {} has {} here and {} in the export; the "
+                               "former wins",
+                               quote(port.interface), list_text(port.macs), list_text(macs))});
+    }
+  }
+  for (IxfBinding& from : imported.bindings) {
+    StaticBinding& binding = from.binding;
+    const auto port =
+        std::ranges::find(draft.domain.ports, binding.port, &dataplane::MemberPort::interface);
+    if (port == draft.domain.ports.end()) {
+      binding.port.clear();
+      continue;
+    }
+    if (binding.member_as.value == 0) binding.member_as = port->member_as;
+    if (!port->member_name.empty()) binding.member_name = port->member_name;
+  }
+  draft.loader->report.add_warnings(std::move(warnings));
+}
+
 void read_members(const Value& value, DomainDraft& draft) {
   for (const Value& item : read_items(value, "member files")) {
     MemberFile members;
     const Present present = read_table(item, members_table(), members);
     // Without prefixes no address could be checked.
     if (draft.domain.proxy.prefixes.empty() || !draft.prefixes_known) continue;
-    auto imported = import_members(present, members, draft.domain.proxy.prefixes, *draft.loader);
+    auto imported =
+        import_members(item, present, members, draft.domain.proxy.prefixes, *draft.loader);
     if (!imported) continue;
-    for (IxfBinding& binding : imported->second) {
+    take_ports(*imported, draft);
+    for (IxfBinding& binding : imported->bindings) {
       draft.imported.push_back(std::move(binding));
-      draft.imported_from.push_back(imported->first);
+      draft.imported_from.push_back(imported->path);
     }
   }
 }
@@ -290,6 +335,21 @@ void read_rd(const Value& value, DomainDraft& draft) {
 
 using D = DomainDraft;
 
+// One of each family: what our own questions are asked from.
+void read_pe_addresses(const Value& value, D& draft) {
+  auto& addresses = draft.domain.pe_addresses;
+  for (const Value& item : read_items(value, "addresses")) {
+    const auto address = read_unicast(item);
+    if (!address) continue;
+    const auto other = std::ranges::find(addresses, address->family(), &net::IpAddress::family);
+    if (other != addresses.end())
+      item.error(
+          fmt::format("one address of each family: {} is there already", net::to_string(*other)));
+    else
+      addresses.push_back(*address);
+  }
+}
+
 std::vector<Field<D>> device_fields() {
   static constexpr Word<bool> kUnknownUnicast[] = {{"drop", false}, {"flood", true}};
   return {
@@ -359,33 +419,23 @@ std::vector<Field<D>> proxy_fields() {
       {"responder",
        [](const Value& v, D& d) { assign(d.domain.responder, read_word(v, kResponders)); }},
       {"prefixes", read_prefixes},
-      {"learning", [](const Value& v, D& d) { assign(d.domain.proxy.learning, read_bool(v)); }},
-      {"flood-unknown",
-       [](const Value& v, D& d) {
-         if (const auto on = read_bool(v)) {
-           const proxyarp::FloodTo to{*on, *on};
-           d.domain.proxy.flood_unknown_arp = d.domain.proxy.flood_unknown_ns = to;
-         }
-       }},
-      {"flood-gratuitous",
-       [](const Value& v, D& d) {
-         if (const auto on = read_bool(v)) {
-           const proxyarp::FloodTo to{*on, *on};
-           d.domain.proxy.flood_gratuitous_arp = d.domain.proxy.flood_router_na =
-               d.domain.proxy.flood_host_na = to;
-         }
-       }},
-      {"default-router",
-       [](const Value& v, D& d) { assign(d.domain.proxy.default_router, read_bool(v)); }},
-      {"age-time", [](const Value& v,
-                      D& d) { assign(d.domain.proxy.age_time, read_seconds(v, 1, 2'592'000)); }},
-      {"max-bindings",
-       [](const Value& v, D& d) { assign_number(d.domain.proxy.max_bindings, v, 1, 1'048'576); }},
-      {"max-bindings-per-port",
-       [](const Value& v, D& d) {
-         assign_number(d.domain.proxy.max_bindings_per_port, v, 1, 65536);
-       }},
+      {"pe-addresses", read_pe_addresses},
   };
+}
+
+// The keys of load_proxy.cpp, which knows only the proxy's settings. A Field's reader has no state:
+// it finds its key by the name that it stands under.
+std::vector<Field<D>> rule_fields() {
+  std::vector<Field<D>> fields;
+  for (const auto& rule : proxy_rule_fields())
+    fields.push_back({rule.key, [](const Value& v, D& d) {
+                        static const auto rules = proxy_rule_fields();
+                        const auto key = std::string_view(v.where).substr(v.where.rfind('.') + 1);
+                        const auto found = std::ranges::find_if(
+                            rules, [&](const auto& one) { return key == one.key; });
+                        if (found != rules.end()) found->read(v, d.domain.proxy);
+                      }});
+  return fields;
 }
 
 std::vector<Field<D>> member_fields() {
@@ -410,7 +460,8 @@ std::vector<Field<D>> member_fields() {
 const Table<D>& domain_table() {
   static const Table<D> table = [] {
     Table<D> made{"broadcast-domains[]", {}};
-    for (const auto& part : {device_fields(), evpn_fields(), proxy_fields(), member_fields()})
+    for (const auto& part :
+         {device_fields(), evpn_fields(), proxy_fields(), rule_fields(), member_fields()})
       made.fields.insert(made.fields.end(), part.begin(), part.end());
     return made;
   }();
@@ -432,10 +483,14 @@ void add_port_bindings(D& draft) {
 // What is wrong between an export and what is given here; nothing when they agree.
 std::string difference(const StaticBinding& here, const StaticBinding& exported) {
   if (list_text(here.macs) != list_text(exported.macs))
-    return fmt::format("{} has {} here and {} in the export, for AS{} {}", net::to_string(here.ip),
-                       list_text(here.macs), list_text(exported.macs), exported.member_as.value,
+    return fmt::format("{} has {} here and {} in the export, for {}{}", net::to_string(here.ip),
+                       list_text(here.macs), list_text(exported.macs),
+                       exported.member_as.value == 0
+                           ? std::string()
+                           : fmt::format("AS{} ", exported.member_as.value),
                        quote(exported.member_name));
-  if (here.member_as.value != 0 && here.member_as != exported.member_as)
+  if (here.member_as.value != 0 && exported.member_as.value != 0 &&
+      here.member_as != exported.member_as)
     return fmt::format("{} is AS{}'s here and AS{}'s in the export", net::to_string(here.ip),
                        here.member_as.value, exported.member_as.value);
   return {};
@@ -491,6 +546,7 @@ void read_domain(const Value& value, Loader& loader) {
   add_port_bindings(draft);
   add_imported(draft);
   std::ranges::sort(proxy.bindings, {}, &StaticBinding::ip);
+  if (proxy.profile != proxyarp::Profile::Off) check_proxy(value, present, draft.domain);
   if (proxy.bindings.size() > proxy.max_bindings) {
     const auto most = present.find("max-bindings");
     (most == present.end() ? value : most->second)
@@ -526,6 +582,7 @@ void domain_keys(std::vector<std::string>& keys) {
   append_keys(keys, port_table());
   append_keys(keys, binding_table());
   append_keys(keys, members_table());
+  proxy_keys(keys);
 }
 
 }  // namespace config

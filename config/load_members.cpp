@@ -117,8 +117,9 @@ void read_files(const Value& value, ListDraft& draft) {
     MemberFile file;
     const Present present = read_table(item, file_table(), file);
     if (draft.list.prefixes.empty() || !draft.prefixes_known) continue;
-    auto imported = import_members(present, file, draft.list.prefixes, *draft.loader);
-    if (imported) add_imported(draft, imported->first, std::move(imported->second));
+    if (file.this_switch) present.at("this-switch").error("only a broadcast domain has ports");
+    auto imported = import_members(item, present, file, draft.list.prefixes, *draft.loader);
+    if (imported) add_imported(draft, imported->path, std::move(imported->bindings));
   }
 }
 
@@ -179,37 +180,6 @@ void check_guards(const Loader& loader) {
   if (!settings.members.empty() || domains) return;
   for (const Value& guard : loader.guards)
     guard.error("needs bgp.members, or a broadcast domain with members: nothing would be checked");
-}
-
-std::vector<Field<MemberFile>> member_file_fields() {
-  using M = MemberFile;
-  return {
-      {"ixf", [](const Value& v, M& m) { assign(m.file, read_text(v, 4096)); }, true},
-      {"vlan-id", [](const Value& v, M& m) { m.vlan_id = read_number(v, 0, UINT32_MAX); }},
-      {"ixp-id", [](const Value& v, M& m) { m.ixp_id = read_number(v, 0, UINT32_MAX); }},
-  };
-}
-
-std::optional<std::pair<std::string, std::vector<IxfBinding>>> import_members(
-    const Present& present, const MemberFile& members, const std::vector<net::IpPrefix>& prefixes,
-    Loader& loader) {
-  if (members.file.empty()) return std::nullopt;
-  const std::string path = (loader.base / members.file).lexically_normal().string();
-  const auto text = read_file(path);
-  if (!text) {
-    present.at("ixf").error(fmt::format("can't read {}: {}", path, text.error()));
-    return std::nullopt;
-  }
-  IxfQuery query{prefixes, {}, {}};
-  if (members.vlan_id) query.vlan_id = static_cast<uint32_t>(*members.vlan_id);
-  if (members.ixp_id) query.ixp_id = static_cast<uint32_t>(*members.ixp_id);
-  auto imported = read_ixf(path, *text, query);
-  if (!imported) {
-    loader.report.add_errors(std::move(imported.error()));
-    return std::nullopt;
-  }
-  loader.report.add_warnings(std::move(imported->warnings));
-  return std::pair(path, std::move(imported->bindings));
 }
 
 std::optional<evpn::RouteTarget> read_route_target(const Value& value) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "config/ixf.h"
+#include "config/ixp_manager.h"
 #include "config/values.h"
 
 namespace config {
@@ -43,16 +44,24 @@ bool claim(std::map<K, Owner>& owners, const K& key, const Value& value, std::st
   return fresh;
 }
 
-// One IX-F export that a list of `keys` (those of members_table()) names, for these prefixes;
-// nothing when it can't be used, which is reported then.
+// One member export that a list of `keys` names, for these prefixes; nothing when it can't be used,
+// which is reported then.
 struct MemberFile {
-  std::string file;
-  std::optional<uint64_t> vlan_id, ixp_id;
+  std::string ixf, ixp_manager, configured_macs, vlans;  // files; one of the first two
+  std::optional<uint64_t> vlan_id, ixp_id;               // IX-F
+  std::string vlan;                                      // IXP Manager
+  bool this_switch = false;  // names of ports are those of this node's interfaces
+};
+struct MemberImport {
+  std::string path;
+  std::vector<IxfBinding> bindings;  // port: only with this_switch
+  std::map<std::string, ExportedPort> ports;
 };
 std::vector<Field<MemberFile>> member_file_fields();
-std::optional<std::pair<std::string, std::vector<IxfBinding>>> import_members(
-    const Present& present, const MemberFile& members, const std::vector<net::IpPrefix>& prefixes,
-    Loader& loader);
+std::optional<MemberImport> import_members(const Value& value, const Present& present,
+                                           const MemberFile& members,
+                                           const std::vector<net::IpPrefix>& prefixes,
+                                           Loader& loader);
 
 // bgp.policies and bgp.members.
 void load_route_policies(const Value& value, Loader& loader);

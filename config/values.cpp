@@ -128,6 +128,20 @@ std::optional<uint64_t> read_number(const Value& value, uint64_t least, uint64_t
   return std::nullopt;
 }
 
+std::optional<double> read_decimal(const Value& value, double least, double most) {
+  if (value.node->kind == Node::Kind::Scalar) {
+    const std::string& text = value.node->text;
+    double number = 0;
+    const auto [end, error] =
+        std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+    if (error == std::errc{} && end == text.data() + text.size() && number >= least &&
+        number <= most)
+      return number;
+  }
+  value.expected(fmt::format("a number from {} to {}", least, most));
+  return std::nullopt;
+}
+
 std::optional<net::AsNumber> read_as(const Value& value) {
   const auto number = read_number(value, 1, UINT32_MAX);
   if (!number) return std::nullopt;

@@ -33,6 +33,7 @@ std::optional<std::string> read_interface(const Value& value);
 std::optional<std::string> read_absolute_path(const Value& value, std::size_t most);
 std::optional<bool> read_bool(const Value& value);
 std::optional<uint64_t> read_number(const Value& value, uint64_t least, uint64_t most);
+std::optional<double> read_decimal(const Value& value, double least, double most);  // "2.5"
 std::optional<net::AsNumber> read_as(const Value& value);
 // "90", "90s", "3m", "4h": whole seconds; also 0 with `zero`.
 std::optional<std::chrono::seconds> read_seconds(const Value& value, uint64_t least, uint64_t most,

@@ -261,7 +261,8 @@ void App::drain() {
   const std::size_t count = fast_path_->drain(
       [&](const dataplane::Punt& punt) {
         for (const auto& domain : domains_)
-          if (domain->has_port(punt.port)) domain->punt(punt.port, punt.frame, punt.copy, now);
+          if (domain->has_port(punt.port))
+            domain->punt(punt.port, punt.frame, punt.copy, punt.trapped, now);
       },
       kPuntsPerTurn);
   if (count > 0) {

@@ -73,6 +73,7 @@ class App {
   // --- for the control socket
   [[nodiscard]] bgp::io::Speaker& speaker() { return *speaker_; }
   [[nodiscard]] Monitor& monitor() { return *monitor_; }
+  void deadlines_changed() { arm_tick(); }  // of a domain, by a command
 
  private:
   [[nodiscard]] std::expected<void, std::string> start_data_path();

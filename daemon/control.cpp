@@ -21,6 +21,8 @@
 #include "daemon/monitor.h"
 #include "daemon/mrt_writer.h"
 #include "daemon/neighbor_commands.h"
+#include "daemon/proxy_commands.h"
+#include "daemon/trace.h"
 #include "daemon/views.h"
 
 namespace peerland {
@@ -36,16 +38,18 @@ constexpr auto kReading = std::chrono::seconds(30);  // for taking a piece of th
 
 // Octets with their number in front, four octets in network order; none is the end. So a reader
 // knows a whole answer from one that broke off.
+std::string length_of(const std::string& octets) {
+  const auto size = static_cast<uint32_t>(octets.size());
+  return {static_cast<char>(size >> 24), static_cast<char>(size >> 16),
+          static_cast<char>(size >> 8), static_cast<char>(size)};
+}
 Answer framed(Answer pieces) {
   return [pieces = std::move(pieces), ended = false]() mutable -> std::optional<std::string> {
     if (ended) return std::nullopt;
     auto piece = pieces();
     if (piece && piece->empty()) return piece;
     ended = !piece;
-    const auto size = static_cast<uint32_t>(piece ? piece->size() : 0);
-    std::string text{static_cast<char>(size >> 24), static_cast<char>(size >> 16),
-                     static_cast<char>(size >> 8), static_cast<char>(size)};
-    return piece ? text + *piece : text;
+    return piece ? length_of(*piece) + *piece : length_of("");
   };
 }
 
@@ -77,6 +81,7 @@ struct ControlServer::Connection : std::enable_shared_from_this<Connection> {
     socket.close(ignored);
     timer.cancel();
     if (const auto client = std::exchange(watcher, nullptr)) server.app_.monitor().remove(client);
+    if (const auto ending = std::exchange(tracer, nullptr)) ending->end();
   }
 
   void start() {
@@ -113,7 +118,9 @@ struct ControlServer::Connection : std::enable_shared_from_this<Connection> {
       app.teardown([self = shared_from_this()](const std::string& done) { self->result(done); });
       return;
     }
+    if (command == "trace") return trace(arguments);
     if (const auto done = act_on_neighbor(app, command, arguments)) return result(*done);
+    if (const auto done = act_on_address(app, command, arguments)) return result(*done);
     fail("unknown command \"" + command + "\"");
   }
 
@@ -209,6 +216,36 @@ struct ControlServer::Connection : std::enable_shared_from_this<Connection> {
         });
   }
 
+  // --- trace: octets of a pcapng file, each piece with its length in front
+  void trace(const boost::json::object& arguments) {
+    auto begun = begin_trace(server.app_, server.io_, arguments, [self = weak_from_this()] {
+      if (auto alive = self.lock()) asio::post(alive->server.io_, [alive] { alive->send_trace(); });
+    });
+    if (!begun) return fail(begun.error());
+    tracer = std::move(*begun);
+    timer.cancel();
+    await_hangup();
+  }
+
+  void send_trace() {
+    if (writing || tracer == nullptr || !socket.is_open()) return;
+    const bool last = tracer->ended();
+    std::string octets = tracer->take();
+    if (octets.empty() && !last) return;
+    const bool done = octets.empty();
+    piece = length_of(octets) + octets;
+    writing = true;
+    close_after(kReading);
+    asio::async_write(
+        socket, asio::buffer(piece),
+        [self = shared_from_this(), done](const boost::system::error_code& error, std::size_t) {
+          self->writing = false;
+          self->timer.cancel();
+          if (error || done) return self->close();
+          self->send_trace();
+        });
+  }
+
   ControlServer& server;
   Socket::socket socket;
   asio::steady_timer timer;
@@ -217,6 +254,7 @@ struct ControlServer::Connection : std::enable_shared_from_this<Connection> {
   Answer answer;
   std::string piece;  // being written
   Monitor::ClientPtr watcher;
+  std::shared_ptr<Trace> tracer;
   bool writing = false;
   char rest[64] = {};
 };

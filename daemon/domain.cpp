@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// A broadcast domain at work. In: kernel events, punted or captured frames, best routes. Out:
-// kernel and eBPF entries, frames, our own routes.
+// A broadcast domain at work: its devices, its settings and its ports. Frames are in
+// domain_frames.cpp, what the modules decide is carried out in domain_actions.cpp, and
+// domain_repair.cpp keeps the kernel true.
 //
 // Order matters in two places. A MAC enters the eBPF mirror of the FDB after the FDB and leaves it
 // before (the other way round it would be flooded without limit); and the eBPF programs stand
@@ -12,15 +13,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "daemon/trace.h"
 #include "proxyarp/arp.h"
-#include "proxyarp/ethernet.h"
 #include "proxyarp/nd.h"
 
 namespace peerland {
 namespace {
-
-// Remote MACs collected before they go to the kernel in one batch, within one event.
-constexpr std::size_t kFlushAt = 4096;
 
 const dataplane::BumPolicy& policy_of(const Domain::Policies& policies, const std::string& name) {
   static const dataplane::BumPolicy fallback = dataplane::peering_policy();
@@ -28,24 +26,17 @@ const dataplane::BumPolicy& policy_of(const Domain::Policies& policies, const st
   return found == policies.end() ? fallback : found->second;
 }
 
+// How often the kernel shows us a bound sender while it answers in its name.
+std::chrono::milliseconds renew_period(const proxyarp::Settings& proxy) {
+  using namespace std::chrono_literals;
+  if (!proxy.learns()) return 0ms;
+  auto refresh = proxy.refresh.value_or(proxy.age_time / 3);
+  if (refresh == 0s) refresh = proxy.age_time / 3;
+  return std::clamp<std::chrono::milliseconds>(std::chrono::milliseconds(refresh) / 10, 1s, 60s);
+}
+
 bool contains(const std::vector<net::MacAddress>& macs, net::MacAddress mac) {
   return std::ranges::find(macs, mac) != macs.end();
-}
-
-net::MacAddress source_of(std::span<const uint8_t> frame) {
-  return net::MacAddress::from_bytes(frame.subspan(6, 6));
-}
-
-// All MACs that other PEs bind the address to: one, or those of an anycast address.
-std::vector<proxyarp::Responder::EvpnBinding> evpn_bindings(
-    const evpn::RemoteBindingChanged& change) {
-  std::vector<proxyarp::Responder::EvpnBinding> bindings;
-  const auto add = [&](net::MacAddress mac, const evpn::ArpNdFlags& flags) {
-    bindings.push_back({mac, {flags.router, flags.override_flag}, flags.immutable});
-  };
-  if (change.mac) add(*change.mac, change.flags);
-  for (const auto& other : change.others) add(other.mac, other.flags);
-  return bindings;
 }
 
 }  // namespace
@@ -59,7 +50,10 @@ Domain::Domain(const config::BroadcastDomain& settings, const Policies& policies
   for (const auto& port : settings_.ports) ports_[port.interface].settings = port;
 }
 
-Domain::~Domain() = default;
+Domain::~Domain() {
+  const auto traces = traces_;  // each takes itself away
+  for (const auto& trace : traces) trace->end();
+}
 
 void Domain::kernel_refused(const std::string& what) {
   ++counters_.kernel_errors;
@@ -77,6 +71,12 @@ dataplane::PortConfig Domain::port_config(const PortState& port) const {
   config.proxy = settings_.proxy.profile != proxyarp::Profile::Off;
   // A list of several MACs: the one in use is found by seeing it (RFC 9161 section 3.2).
   config.learn = settings_.proxy.learns() || port.settings.macs.size() > 1;
+  if (config.proxy) {
+    config.renew = renew_period(settings_.proxy);
+    config.own_mac = own_mac();
+    config.traps = traps();
+  }
+  config.xdp = port.settings.attach == dataplane::Attach::Xdp;
   config.macs = port.settings.macs;
   config.enforce_macs = port.settings.enforce_macs && !port.settings.macs.empty();
   return config;
@@ -89,7 +89,39 @@ dataplane::PortConfig Domain::core_config() const {
   config.vni = settings_.evpn.vni;
   config.policy = policy_of(policies_, settings_.core_policy);
   config.proxy = false;
+  if (settings_.proxy.profile != proxyarp::Profile::Off) config.own_mac = own_mac();
   return config;
+}
+
+std::optional<net::MacAddress> Domain::own_mac() const {
+  return devices_.bridge_mac.is_unicast() ? std::optional(devices_.bridge_mac) : std::nullopt;
+}
+
+proxyarp::Responder::Identity Domain::identity() const {
+  proxyarp::Responder::Identity identity;
+  identity.mac = devices_.bridge_mac;
+  // What eBPF punts does not reach the stack.
+  identity.stack_answers = !uses_ebpf();
+  for (const auto& address : settings_.pe_addresses)
+    (address.is_v4() ? identity.ipv4 : identity.ipv6) = address;
+  return identity;
+}
+
+// Destinations that nobody may be reached by. A PE with an address of its own on the LAN is reached
+// by the bridge's MAC: then what goes to dead addresses is counted only with a MAC of the sponge's.
+std::vector<dataplane::TrapMac> Domain::traps() const {
+  std::vector<dataplane::TrapMac> traps;
+  const auto& proxy = settings_.proxy;
+  if (proxy.duplicates.anti_spoof_mac && proxy.duplicates.enabled)
+    traps.push_back({*proxy.duplicates.anti_spoof_mac, "anti-spoof"});
+  const bool sponge = std::ranges::any_of(
+      proxy.unassigned, [](const auto& one) { return one.policy == proxyarp::Unassigned::Sponge; });
+  if (!sponge) return traps;
+  if (proxy.sponge.mac)
+    traps.push_back({*proxy.sponge.mac, "sponge"});
+  else if (const auto mac = own_mac(); mac && settings_.pe_addresses.empty())
+    traps.push_back({*mac, "sponge"});
+  return traps;
 }
 
 bool Domain::configure_core(std::string& problem) {
@@ -135,6 +167,7 @@ std::expected<void, std::string> Domain::start(net::TimePoint now) {
     if (!entry.on_bridge && entry.mac.is_zero() && entry.vtep) core_flood_.insert(*entry.vtep);
   started_ = true;
   run(vrf_.start(now), now);
+  run(responder_.set_identity(identity(), now), now);
   auto links = services_.kernel.links();
   if (!links) return failed(links.error().what);
   for (const auto& link : *links) link_changed(link, now);
@@ -169,6 +202,7 @@ void Domain::adopt_learned(net::TimePoint now) {
 
 void Domain::apply(const config::BroadcastDomain& settings, const Policies& policies,
                    net::TimePoint now) {
+  const auto traps_before = traps();
   settings_ = settings;
   policies_ = policies;
   std::map<std::string, dataplane::MemberPort> wanted;
@@ -195,6 +229,7 @@ void Domain::apply(const config::BroadcastDomain& settings, const Policies& poli
   std::string problem;
   if (!configure_core(problem)) services_.log.logger().error("{}: {}", settings_.name, problem);
   run(responder_.reconfigure(settings.proxy, now), now);
+  run(responder_.set_identity(identity(), now), now);
   auto links = services_.kernel.links();
   for (const auto& [name, port_settings] : wanted) {
     PortState& port = ports_[name];
@@ -209,6 +244,7 @@ void Domain::apply(const config::BroadcastDomain& settings, const Policies& poli
       check(services_.fast_path->set_port(port_config(port)));
     else
       services_.soft_policy.set_port(port_config(port));
+    if (!uses_ebpf() && traps() != traps_before) open_capture(port);
     if (port.up) provision(port, now);
   }
   if (check(links))
@@ -270,6 +306,22 @@ void Domain::link_changed(const dataplane::LinkChanged& event, net::TimePoint no
   if (port.attached) set_up(port, event.up, now);
 }
 
+// pcap mode. A second time it takes the place of the first, which has caught what came until then.
+void Domain::open_capture(PortState& port) {
+  std::vector<net::MacAddress> destinations;
+  for (const auto& trap : traps()) destinations.push_back(trap.mac);
+  auto capture = dataplane::PcapCapture::open(
+      services_.io, port.settings.interface, port.index,
+      [this](net::IfIndex index, std::span<const uint8_t> frame) {
+        soft_frame(index, frame, net::Clock::now());
+      },
+      destinations);
+  if (capture)
+    port.capture = std::move(*capture);
+  else
+    port.problem = capture.error().what;
+}
+
 void Domain::attach(PortState& port, net::TimePoint now) {
   port.problem.clear();
   if (uses_ebpf()) {
@@ -277,15 +329,7 @@ void Domain::attach(PortState& port, net::TimePoint now) {
       port.problem = set.error().what;
   } else {
     services_.soft_policy.set_port(port_config(port));
-    auto capture =
-        dataplane::PcapCapture::open(services_.io, port.settings.interface, port.index,
-                                     [this](net::IfIndex index, std::span<const uint8_t> frame) {
-                                       soft_frame(index, frame, net::Clock::now());
-                                     });
-    if (capture)
-      port.capture = std::move(*capture);
-    else
-      port.problem = capture.error().what;
+    open_capture(port);
   }
   if (port.problem.empty()) {
     if (auto joined = services_.kernel.attach_port(
@@ -374,269 +418,35 @@ void Domain::fdb_gone(net::IfIndex port, net::MacAddress mac, net::TimePoint now
   }
 }
 
-// --- frames --------------------------------------------------------------------------------------
+// --- commands of operators
 
-void Domain::punt(net::IfIndex port, std::span<const uint8_t> frame, bool copy,
-                  net::TimePoint now) {
-  PortState* state = port_by_index(port);
-  if (state == nullptr || frame.size() < 14) return;
-  // A MAC is learned from what the responder finds in order only.
-  auto outcome = responder_.member_frame(port, frame, copy, now);
-  ++state->verdicts[static_cast<std::size_t>(outcome.verdict)];
-  switch (outcome.verdict) {
-    case proxyarp::Verdict::SpoofedSender:
-    case proxyarp::Verdict::NotOwner:
-    case proxyarp::Verdict::MalformedArp:
-    case proxyarp::Verdict::MalformedNd: break;
-    default: seen(*state, source_of(frame), false, now);
-  }
-  run(std::move(outcome.actions), now);
-}
-
-// pcap mode: a frame was captured at a port or came out of the fabric. The kernel floods nothing,
-// so what is broadcast or multicast is ours to pass on; unicast went its way and is for learning
-// only.
-void Domain::soft_frame(net::IfIndex port, std::span<const uint8_t> frame, net::TimePoint now) {
-  if (frame.size() < 14) return;
-  const bool core = port == devices_.vxlan;
-  const auto direction = core ? dataplane::Direction::Decap : dataplane::Direction::Ingress;
-  if (!services_.soft_policy.pass(port, direction, frame, now)) return;
-  const bool group = (frame[0] & 1) != 0;
-  const bool resolution = proxyarp::classify(frame) != proxyarp::FrameClass::Other;
-  if (resolution && settings_.proxy.profile != proxyarp::Profile::Off) {
-    if (core)
-      run(responder_.core_frame(frame, now).actions, now);
-    else
-      punt(port, frame, !group, now);
-  } else if (group) {
-    proxyarp::Flood rest{net::Bytes(frame.begin(), frame.end()), port, true, !core};
-    flood(rest, now);
-  }
+bool Domain::carry_out(std::pair<bool, std::vector<proxyarp::Action>>&& done, net::TimePoint now) {
+  run(std::move(done.second), now);
   flush();
+  return done.first;
+}
+bool Domain::clear_binding(const net::IpAddress& ip, net::TimePoint now) {
+  return carry_out(responder_.clear_binding(ip, now), now);
+}
+bool Domain::clear_duplicate(const net::IpAddress& ip, net::TimePoint now) {
+  return carry_out(responder_.clear_duplicate(ip, now), now);
+}
+bool Domain::set_sponge(const net::IpAddress& ip, proxyarp::SpongeState state, net::TimePoint now) {
+  return carry_out(responder_.set_sponge(ip, state, now), now);
+}
+bool Domain::probe(const net::IpAddress& ip, net::TimePoint now) {
+  return carry_out(responder_.probe(ip, now), now);
 }
 
-void Domain::transmit(net::IfIndex port, std::span<const uint8_t> frame, net::TimePoint now) {
-  if (!uses_ebpf()) {
-    const auto direction =
-        port == devices_.vxlan ? dataplane::Direction::Encap : dataplane::Direction::Egress;
-    if (!services_.soft_policy.pass(port, direction, frame, now)) return;
-  }
-  services_.sender.send(port, frame);
+// --- views
+
+std::optional<dataplane::FastBindingUse> Domain::kernel_use(const net::IpAddress& ip) const {
+  if (!uses_ebpf()) return std::nullopt;
+  return services_.fast_path->use_of(settings_.evpn.vni, ip);
 }
 
-void Domain::flood(const proxyarp::Flood& flood, net::TimePoint now) {
-  if (flood.local)
-    for (const auto& [name, port] : ports_)
-      if (port.attached && port.up && port.index != flood.except)
-        transmit(port.index, flood.frame, now);
-  if (flood.core && !core_flood_.empty() && flood.except != devices_.vxlan)
-    transmit(devices_.vxlan, flood.frame, now);
-}
-
-// --- routes --------------------------------------------------------------------------------------
-
-void Domain::remote_route(const evpn::Route& route, const bgp::AttributesPtr& attributes,
-                          net::TimePoint now) {
-  if (evpn::route_distinguisher(route) == vrf_.rd()) return;  // our own
-  run(vrf_.remote(route, attributes, now), now);
-  if (pending_macs_.size() >= kFlushAt) flush();
-}
-
-void Domain::place(const evpn::MacPlaced& placed, net::TimePoint now) {
-  const bool mirror = uses_ebpf();
-  if (const auto* away = std::get_if<evpn::AtVtep>(&placed.after)) {
-    pending_macs_.push_back({placed.mac, away->vtep, away->sticky});
-  } else {
-    flush();
-    if (const auto* at = std::get_if<evpn::AtPort>(&placed.after)) {
-      if (std::holds_alternative<evpn::AtVtep>(placed.before))
-        check(services_.kernel.remove_tunnel_mac(devices_, placed.mac));
-      if (at->sticky) check(services_.kernel.set_port_mac(at->port, placed.mac));
-      if (mirror) check(services_.fast_path->add_mac(settings_.evpn.vni, placed.mac));
-    } else {
-      if (mirror) check(services_.fast_path->remove_mac(settings_.evpn.vni, placed.mac));
-      if (const auto* was = std::get_if<evpn::AtPort>(&placed.before))
-        check(services_.kernel.remove_port_mac(was->port, placed.mac));
-      else
-        pending_macs_.push_back({placed.mac, std::nullopt, false});
-    }
-  }
-  proxyarp::MacWhere where = proxyarp::MacWhere::Nowhere;
-  net::IfIndex port;
-  if (const auto* at = std::get_if<evpn::AtPort>(&placed.after)) {
-    where = proxyarp::MacWhere::LocalPort;
-    port = at->port;
-  } else if (std::holds_alternative<evpn::AtVtep>(placed.after)) {
-    where = proxyarp::MacWhere::Remote;
-  }
-  run(responder_.mac_placed(placed.mac, where, port, now), now);
-}
-
-void Domain::flush() {
-  if (pending_macs_.empty()) return;
-  const auto changes = std::exchange(pending_macs_, {});
-  const bool all = check(services_.kernel.apply_remote_macs(devices_, changes));
-  if (!uses_ebpf()) return;
-  for (const auto& change : changes) {
-    if (!change.vtep) continue;
-    // After an error it is not known which the FDB has: in the mirror they would be flooded without
-    // limit. The next reconciliation, which reads the FDB, adds those that are there.
-    if (all)
-      check(services_.fast_path->add_mac(settings_.evpn.vni, change.mac));
-    else
-      check(services_.fast_path->remove_mac(settings_.evpn.vni, change.mac));
-  }
-}
-
-void Domain::run(std::vector<evpn::Action>&& actions, net::TimePoint now) {
-  for (auto& action : actions) {
-    if (auto* originate = std::get_if<evpn::Originate>(&action)) {
-      services_.speaker.originate(evpn::encode_item(originate->route).item(),
-                                  originate->attributes);
-    } else if (auto* withdraw = std::get_if<evpn::Withdraw>(&action)) {
-      services_.speaker.withdraw(evpn::encode_item(withdraw->route).item());
-    } else if (auto* placed = std::get_if<evpn::MacPlaced>(&action)) {
-      place(*placed, now);
-    } else if (auto* change = std::get_if<evpn::FloodChanged>(&action)) {
-      if (change->added) {
-        core_flood_.insert(change->vtep);
-        check(services_.kernel.add_flood(devices_, change->vtep));
-      } else {
-        core_flood_.erase(change->vtep);
-        check(services_.kernel.remove_flood(devices_, change->vtep));
-      }
-    } else if (auto* binding = std::get_if<evpn::RemoteBindingChanged>(&action)) {
-      run(responder_.evpn_bindings(binding->ip, evpn_bindings(*binding), now), now);
-    } else if (auto* raised = std::get_if<evpn::Alarm>(&action)) {
-      alarm(*raised);
-    }
-  }
-}
-
-void Domain::run(std::vector<proxyarp::Action>&& actions, net::TimePoint now) {
-  for (auto& action : actions) {
-    if (auto* out = std::get_if<proxyarp::Transmit>(&action)) {
-      transmit(out->port, out->frame, now);
-    } else if (auto* core = std::get_if<proxyarp::TransmitCore>(&action)) {
-      transmit(devices_.vxlan, core->frame, now);
-    } else if (auto* wide = std::get_if<proxyarp::Flood>(&action)) {
-      flood(*wide, now);
-    } else if (auto* entry = std::get_if<proxyarp::SetFastEntry>(&action)) {
-      if (uses_ebpf())
-        check(services_.fast_path->set_binding({settings_.evpn.vni, entry->ip, entry->mac,
-                                                entry->port, entry->flags.router,
-                                                entry->flags.override_flag}));
-      else
-        answered_.insert(entry->ip);
-    } else if (auto* clear = std::get_if<proxyarp::ClearFastEntry>(&action)) {
-      if (uses_ebpf())
-        check(services_.fast_path->clear_binding(settings_.evpn.vni, clear->ip));
-      else
-        answered_.erase(clear->ip);
-    } else if (auto* bound = std::get_if<proxyarp::LocalBindingUp>(&action)) {
-      run(vrf_.local_binding(bound->ip, bound->mac,
-                             {bound->flags.router, bound->flags.override_flag, bound->immutable},
-                             now),
-          now);
-    } else if (auto* unbound = std::get_if<proxyarp::LocalBindingDown>(&action)) {
-      run(vrf_.local_binding_gone(unbound->ip, unbound->mac, now), now);
-    } else if (auto* raised = std::get_if<proxyarp::Alarm>(&action)) {
-      alarm(*raised);
-    }
-  }
-}
-
-// --- timers
-// ---------------------------------------------------------------------------------------
-
-net::TimePoint Domain::deadline() const { return std::min(vrf_.deadline(), responder_.deadline()); }
-
-void Domain::tick(net::TimePoint now) {
-  if (vrf_.deadline() <= now) run(vrf_.tick(now), now);
-  if (responder_.deadline() <= now) run(responder_.tick(now), now);
-  flush();
-}
-
-// --- words for people
-// ------------------------------------------------------------------------------
-
-std::string Domain::port_name(net::IfIndex port) const {
-  if (port == devices_.vxlan) return settings_.links.vxlan;
-  const auto found = port_names_.find(port);
-  return found == port_names_.end() ? fmt::format("#{}", port.value) : found->second;
-}
-
-std::string Domain::port_text(net::IfIndex port) const {
-  const PortState* state = find_port(port);
-  if (state == nullptr) return port_name(port);
-  const auto& s = state->settings;
-  if (s.member_as.value == 0 && s.member_name.empty()) return s.interface;
-  return fmt::format("{} (AS{} {})", s.interface, s.member_as.value, s.member_name);
-}
-
-std::string Domain::place_text(const evpn::MacPlace& place) const {
-  if (const auto* at = std::get_if<evpn::AtPort>(&place)) return "port " + port_text(at->port);
-  if (const auto* away = std::get_if<evpn::AtVtep>(&place)) return "PE " + to_string(away->vtep);
-  return "nowhere";
-}
-
-void Domain::alarm(const evpn::Alarm& alarm) {
-  const std::string places = place_text(alarm.first) + " and " + place_text(alarm.second);
-  std::string text;
-  switch (alarm.kind) {
-    case evpn::AlarmKind::DuplicateMac:
-      ++counters_.duplicate_macs;
-      text =
-          fmt::format("duplicate MAC {}: moves between {}; frozen", to_string(alarm.mac), places);
-      break;
-    case evpn::AlarmKind::DuplicateMacCleared:
-      text = fmt::format("duplicate MAC {}: cleared", to_string(alarm.mac));
-      break;
-    case evpn::AlarmKind::StickyMacElsewhere:
-      ++counters_.sticky_violations;
-      text = fmt::format("provisioned MAC {} seen at a second place: {}", to_string(alarm.mac),
-                         places);
-      break;
-    case evpn::AlarmKind::VtepMismatch:
-      text =
-          fmt::format("inclusive multicast route: tunnel endpoint and next hop differ: {}", places);
-      break;
-  }
-  services_.log.limited(
-      spdlog::level::warn,
-      fmt::format("{}{}{}", settings_.name, to_string(alarm.mac), static_cast<int>(alarm.kind)),
-      settings_.name + ": " + text, net::Clock::now());
-}
-
-void Domain::alarm(const proxyarp::Alarm& alarm) {
-  std::string text;
-  const std::string where = port_text(alarm.port);
-  switch (alarm.kind) {
-    case proxyarp::AlarmKind::SpoofedSender:
-      ++counters_.spoofed;
-      text = fmt::format("port {}: sender {} with MAC {} is bound to {}; not answered", where,
-                         to_string(alarm.ip), to_string(alarm.seen), to_string(alarm.bound));
-      break;
-    case proxyarp::AlarmKind::NotOwner:
-      ++counters_.not_owner;
-      text = fmt::format("port {}: {} claims {}, which is bound to {}; refused", where,
-                         to_string(alarm.seen), to_string(alarm.ip), to_string(alarm.bound));
-      break;
-    case proxyarp::AlarmKind::DuplicateIp:
-      ++counters_.duplicate_ips;
-      text = fmt::format("port {}: duplicate address {}: MACs {} and {}", where,
-                         to_string(alarm.ip), to_string(alarm.bound), to_string(alarm.seen));
-      break;
-    case proxyarp::AlarmKind::BindingLimit:
-      text = fmt::format("port {}: binding limit reached, {} at {} not learned", where,
-                         to_string(alarm.ip), to_string(alarm.seen));
-      break;
-    default: break;
-  }
-  services_.log.limited(spdlog::level::warn,
-                        fmt::format("{}{}{}{}", settings_.name, alarm.port.value,
-                                    to_string(alarm.ip), static_cast<int>(alarm.kind)),
-                        settings_.name + ": " + text, net::Clock::now());
+std::string Domain::attach_mode(net::IfIndex port) const {
+  return uses_ebpf() ? services_.fast_path->attach_mode(port) : "pcap";
 }
 
 std::vector<dataplane::Counter> Domain::frame_counters(net::IfIndex port) const {

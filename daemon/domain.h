@@ -11,6 +11,8 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "bgp/io/speaker.h"
@@ -28,6 +30,10 @@ class io_context;
 }
 
 namespace peerland {
+
+class Trace;
+using TracePtr = std::shared_ptr<Trace>;
+enum class TraceDirection : uint8_t { In, Out };
 
 // What a domain works with; all outlive it. fast_path is null in a PE without eBPF domains.
 struct Services {
@@ -56,8 +62,12 @@ struct PortState {
 struct DomainCounters {
   uint64_t repairs = 0;        // kernel entries put right by a reconciliation
   uint64_t kernel_errors = 0;  // requests that the kernel refused
-  uint64_t duplicate_macs = 0, sticky_violations = 0, duplicate_ips = 0, spoofed = 0, not_owner = 0;
+  uint64_t duplicate_macs = 0, sticky_violations = 0;
+  static constexpr auto kAlarms = static_cast<std::size_t>(proxyarp::AlarmKind::AddressBack) + 1;
+  std::array<uint64_t, kAlarms> alarms{};  // of the responder, by AlarmKind
 };
+
+using VerdictCounts = std::array<uint64_t, static_cast<std::size_t>(proxyarp::Verdict::Count)>;
 
 class Domain {
  public:
@@ -79,7 +89,8 @@ class Domain {
   void fdb_gone(net::IfIndex port, net::MacAddress mac, net::TimePoint now);
   void remote_route(const evpn::Route& route, const bgp::AttributesPtr& attributes,
                     net::TimePoint now);
-  void punt(net::IfIndex port, std::span<const uint8_t> frame, bool copy, net::TimePoint now);
+  void punt(net::IfIndex port, std::span<const uint8_t> frame, bool copy, bool trapped,
+            net::TimePoint now);
   // Carries out what was collected; call at the end of each batch of events.
   void flush();
   // Everybody has told us what there is: what an earlier run left and nobody announced again goes.
@@ -91,6 +102,16 @@ class Domain {
   void reconcile(net::TimePoint now);
   void tick(net::TimePoint now);
   [[nodiscard]] net::TimePoint deadline() const;
+
+  // --- commands of operators; false: there is no such thing
+  bool clear_binding(const net::IpAddress& ip, net::TimePoint now);
+  bool clear_duplicate(const net::IpAddress& ip, net::TimePoint now);
+  bool set_sponge(const net::IpAddress& ip, proxyarp::SpongeState state, net::TimePoint now);
+  bool probe(const net::IpAddress& ip, net::TimePoint now);
+  // While one of its traces lasts, an address is answered for by the responder, not the kernel.
+  void add_trace(const TracePtr& trace);
+  void remove_trace(const TracePtr& trace);
+  [[nodiscard]] std::size_t traces() const { return traces_.size(); }
 
   // True for the domain's member ports and its VXLAN device.
   [[nodiscard]] bool has_port(net::IfIndex port) const;
@@ -105,10 +126,17 @@ class Domain {
   [[nodiscard]] const proxyarp::Responder& responder() const { return responder_; }
   [[nodiscard]] const std::map<std::string, PortState>& ports() const { return ports_; }
   [[nodiscard]] const DomainCounters& counters() const { return counters_; }
+  // Frames that reached the responder; ipv6: those of neighbor discovery, else ARP.
+  [[nodiscard]] const VerdictCounts& verdicts(bool ipv6) const { return verdicts_[ipv6 ? 1 : 0]; }
+  // How often the kernel answered for an address; none: it does not.
+  [[nodiscard]] std::optional<dataplane::FastBindingUse> kernel_use(const net::IpAddress& ip) const;
+  // "tcx", "clsact", "xdp+tcx" or "pcap"
+  [[nodiscard]] std::string attach_mode(net::IfIndex port) const;
   // pcap mode: requests for this address are answered, so they are no flood.
   [[nodiscard]] bool answers(const net::IpAddress& ip) const { return answered_.contains(ip); }
   [[nodiscard]] net::IfIndex vxlan() const { return devices_.vxlan; }
   [[nodiscard]] std::string port_name(net::IfIndex port) const;  // "m1", "vx100" or "#7"
+  [[nodiscard]] std::string port_text(net::IfIndex port) const;  // "m1 (AS64501 Alpha Net)"
   [[nodiscard]] const PortState* find_port(net::IfIndex port) const;
   [[nodiscard]] std::vector<dataplane::Counter> frame_counters(net::IfIndex port) const;
 
@@ -117,24 +145,51 @@ class Domain {
   PortState* port_by_index(net::IfIndex port);
   dataplane::PortConfig port_config(const PortState& port) const;
   dataplane::PortConfig core_config() const;
+  std::optional<net::MacAddress> own_mac() const;  // the bridge's
+  proxyarp::Responder::Identity identity() const;
+  std::vector<dataplane::TrapMac> traps() const;
+  bool is_trapped(std::span<const uint8_t> frame) const;
+  void open_capture(PortState& port);
   bool configure_core(std::string& problem);
   void attach(PortState& port, net::TimePoint now);
   void set_up(PortState& port, bool up, net::TimePoint now);
   void provision(const PortState& port, net::TimePoint now);
   void seen(PortState& port, net::MacAddress mac, bool by_bridge, net::TimePoint now);
   void soft_frame(net::IfIndex port, std::span<const uint8_t> frame, net::TimePoint now);
+  void soft_core_frame(std::span<const uint8_t> frame, bool copy, net::TimePoint now);
+  void core_punt(std::span<const uint8_t> frame, net::TimePoint now);
+  void trap(PortState& port, std::span<const uint8_t> frame, net::TimePoint now);
+  void count(PortState& port, std::span<const uint8_t> frame, proxyarp::Verdict verdict);
+  void trace(net::IfIndex port, TraceDirection direction, std::span<const uint8_t> frame,
+             std::string_view verdict);
+  bool traced(const net::IpAddress& ip) const;
   void adopt_learned(net::TimePoint now);
   void repair_ports();
 
   void run(std::vector<evpn::Action>&& actions, net::TimePoint now);
   void run(std::vector<proxyarp::Action>&& actions, net::TimePoint now);
+  void carry_out(const proxyarp::Transmit& out, net::TimePoint now);
+  void carry_out(const proxyarp::TransmitCore& out, net::TimePoint now);
+  void carry_out(const proxyarp::Flood& wide, net::TimePoint now);
+  void carry_out(const proxyarp::SetFastEntry& entry, net::TimePoint now);
+  void carry_out(const proxyarp::ClearFastEntry& entry, net::TimePoint now);
+  void carry_out(const proxyarp::LocalBindingUp& bound, net::TimePoint now);
+  void carry_out(const proxyarp::LocalBindingDown& unbound, net::TimePoint now);
+  void carry_out(const proxyarp::Alarm& raised, net::TimePoint now);
+  void carry_out(const proxyarp::FlushMac& gone, net::TimePoint now);
+  void carry_out(const proxyarp::AntiSpoofUp& up, net::TimePoint now);
+  void carry_out(const proxyarp::AntiSpoofDown& down, net::TimePoint now);
+  bool carry_out(std::pair<bool, std::vector<proxyarp::Action>>&& done, net::TimePoint now);
+  void set_fast_entry(const proxyarp::SetFastEntry& entry);
   void place(const evpn::MacPlaced& placed, net::TimePoint now);
   void transmit(net::IfIndex port, std::span<const uint8_t> frame, net::TimePoint now);
   void flood(const proxyarp::Flood& flood, net::TimePoint now);
   void alarm(const evpn::Alarm& alarm);
   void alarm(const proxyarp::Alarm& alarm);
   std::string place_text(const evpn::MacPlace& place) const;
-  std::string port_text(net::IfIndex port) const;  // "m1 (AS64501 Alpha Net)"
+  std::string member_of(net::MacAddress mac) const;
+  std::string claim_text(net::MacAddress mac, const proxyarp::ClaimPlace& place) const;
+  std::string alarm_text(const proxyarp::Alarm& alarm) const;
   // False, counted and logged when the kernel refused.
   template <class Result>
   bool check(const Result& result) {
@@ -158,6 +213,8 @@ class Domain {
   // Learned MACs that the last dump did not show; an entry may be missing in one dump.
   std::set<std::pair<net::IfIndex, net::MacAddress>> missing_;
   DomainCounters counters_;
+  std::array<VerdictCounts, 2> verdicts_{};  // ARP, neighbor discovery
+  std::vector<TracePtr> traces_;
   bool converged_ = false;
   bool started_ = false;
 };

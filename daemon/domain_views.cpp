@@ -11,6 +11,7 @@
 #include "daemon/app.h"
 #include "daemon/json_values.h"
 #include "daemon/list_answer.h"
+#include "daemon/proxy_view.h"
 
 namespace peerland {
 namespace {
@@ -22,19 +23,6 @@ constexpr std::size_t kRows = 64;  // between two looks at the clock
 using Rows = std::vector<std::string>;
 
 void add(Rows& rows, const json::object& row) { rows.push_back(json::serialize(row)); }
-
-const dataplane::MemberPort* member_of(const Domain& domain, net::IfIndex port) {
-  const auto* state = domain.find_port(port);
-  return state == nullptr ? nullptr : &state->settings;
-}
-
-void add_member(json::object& row, const dataplane::MemberPort* member) {
-  row["member_as"] = member != nullptr && member->member_as.value != 0
-                         ? json::value(member->member_as.value)
-                         : json::value(nullptr);
-  row["member_name"] =
-      member == nullptr ? json::value(nullptr) : optional_text(member->member_name);
-}
 
 // Walks over the domains and, inside of each, over whatever has a key. `step` adds the rows behind
 // `last` and moves it; false: the domain is through.
@@ -111,46 +99,6 @@ bool step_macs(const Domain& domain, const Filter& filter, std::optional<net::Ma
   return views.size() == kRows;
 }
 
-// --- bindings
-
-void add_binding(const Domain& domain, const Filter& filter, const proxyarp::BindingView& view,
-                 Rows& rows) {
-  static constexpr const char* kWhere[] = {"nowhere", "local", "remote"};
-  if (filter.ip && view.ip != *filter.ip) return;
-  if (filter.mac && view.mac != filter.mac) return;
-  const std::string port =
-      view.where == proxyarp::MacWhere::LocalPort ? domain.port_name(view.port) : "";
-  if (!filter.port.empty() && filter.port != port) return;
-  json::array allowed;
-  for (const auto& mac : view.allowed) allowed.emplace_back(to_string(mac));
-  add(rows, json::object{
-                {"domain", domain.settings().name},
-                {"vni", domain.settings().evpn.vni.value},
-                {"ip", to_string(view.ip)},
-                {"mac", or_null(view.mac)},
-                {"allowed_macs", std::move(allowed)},
-                {"kind", proxyarp::to_string(view.kind)},
-                {"where", kWhere[static_cast<std::size_t>(view.where)]},
-                {"port", optional_text(port)},
-                {"answered", view.answered},
-                {"router", view.flags.router},
-                {"override", view.flags.override_flag},
-                {"immutable", view.immutable},
-                {"age_seconds", std::chrono::duration_cast<std::chrono::seconds>(view.age).count()},
-                {"member_as", view.member_as.value != 0 ? json::value(view.member_as.value)
-                                                        : json::value(nullptr)},
-                {"member_name", optional_text(view.member_name)},
-            });
-}
-
-bool step_bindings(const Domain& domain, const Filter& filter, std::optional<net::IpAddress>& last,
-                   Rows& rows) {
-  const auto views = domain.responder().bindings_after(last, kRows);
-  for (const auto& view : views) add_binding(domain, filter, view, rows);
-  if (!views.empty()) last = views.back().ip;
-  return views.size() == kRows;
-}
-
 // --- ports, one at a time: their counters are read from the kernel
 
 // The next member port behind `last`, and then, once, null for the VXLAN device. False: no more.
@@ -201,6 +149,8 @@ void add_port(const Domain& domain, const PortState& port, Rows& rows) {
       {"since_seconds", seen ? seconds_between(port.since, net::Clock::now()) : 0},
       {"flaps", port.flaps},
       {"policy", port.settings.policy},
+      {"attached",
+       port.attached ? json::value(domain.attach_mode(port.index)) : json::value(nullptr)},
       {"macs", std::move(allowed)},
       {"enforce_macs", port.settings.enforce_macs && !port.settings.macs.empty()},
       {"addresses", std::move(addresses)},
@@ -231,12 +181,6 @@ bool step_ports(const Domain& domain, const Filter& filter, std::optional<std::s
 }
 
 // --- drops
-
-// Verdicts of the responder that mean a frame went nowhere.
-bool is_drop(proxyarp::Verdict verdict) {
-  using enum proxyarp::Verdict;
-  return verdict != Answered && verdict != Learned && verdict != Flooded && verdict != Forwarded;
-}
 
 struct Drop {
   const char* direction;
@@ -294,10 +238,6 @@ int64_t seconds_between(net::TimePoint from, net::TimePoint to) {
 
 std::expected<Answer, std::string> show_macs(const App& app, const Filter& filter) {
   return list_answer("macs", DomainWalk<net::MacAddress>(app, filter, step_macs));
-}
-
-std::expected<Answer, std::string> show_bindings(const App& app, const Filter& filter) {
-  return list_answer("bindings", DomainWalk<net::IpAddress>(app, filter, step_bindings));
 }
 
 std::expected<Answer, std::string> show_ports(const App& app, const Filter& filter) {

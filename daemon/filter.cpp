@@ -60,6 +60,15 @@ const char* take(Filter& filter, std::string_view key, const std::string& text) 
   if (key == "neighbor") return word(filter.neighbor);
   if (key == "port") return word(filter.port);
   if (key == "domain") return word(filter.domain);
+  if (key == "member") return word(filter.member);
+  // One word for any of three.
+  if (key == "match") {
+    if ((filter.ip = net::IpAddress::parse(text)) || (filter.mac = net::MacAddress::parse(text)))
+      return nullptr;
+    return word(filter.member) == nullptr
+               ? nullptr
+               : "an IP address, a MAC address, or an AS number or name of a member";
+  }
   if (key == "rejected") return boolean(filter.rejected);
   if (key == "flagged") return boolean(filter.flagged);
   if (key == "best") return boolean(filter.best);

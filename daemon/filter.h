@@ -22,6 +22,7 @@ struct Filter {
   std::optional<net::IpAddress> ip;
   std::optional<net::RouteDistinguisher> rd;
   std::string neighbor, port, domain;
+  std::string member;                      // AS number or part of the name
   bool rejected = false, flagged = false;  // only such paths; both: either
   bool best = false;                       // only best paths
   bool why = false;

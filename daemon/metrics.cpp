@@ -12,6 +12,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
+#include <functional>
 #include <initializer_list>
 #include <iterator>
 #include <map>
@@ -23,6 +24,7 @@
 #include "daemon/app.h"
 #include "daemon/monitor.h"
 #include "daemon/mrt_writer.h"
+#include "daemon/proxy_view.h"
 
 #ifndef PEERLAN_VERSION
 #define PEERLAN_VERSION "unknown"
@@ -223,6 +225,146 @@ void collect_frames(const Domain& domain, const std::string& port, net::IfIndex 
   }
 }
 
+Labels with_more(const Labels& labels,
+                 std::initializer_list<std::pair<std::string, std::string>> more) {
+  Labels all = labels;
+  all.insert(all.end(), more);
+  return all;
+}
+
+// What became of ARP and ND of members, in the kernel and in the responder; by address family.
+struct Resolution {
+  uint64_t queries = 0, by_kernel = 0;
+  std::map<std::string, uint64_t> dropped;  // by reason
+};
+
+std::array<Resolution, 2> resolution_of(const Domain& domain) {
+  std::array<Resolution, 2> all;
+  for (const auto& [name, port] : domain.ports()) {
+    if (port.index.value == 0) continue;
+    for (const auto& c : domain.frame_counters(port.index)) {
+      if (c.direction != dataplane::Direction::Ingress) continue;
+      const std::string_view frame_class = c.bum_class;
+      if (frame_class != "arp" && frame_class != "nd") continue;
+      Resolution& of = all[frame_class == "nd" ? 1 : 0];
+      of.queries += c.packets;
+      if (std::string_view(c.reason) == "answered") of.by_kernel += c.packets;
+      if (c.dropped) of.dropped[c.reason] += c.packets;
+    }
+  }
+  return all;
+}
+
+void collect_verdicts(const Domain& domain, const Labels& name, Collector& out) {
+  static constexpr const char* kFamilies[] = {"ipv4", "ipv6"};
+  auto resolution = resolution_of(domain);
+  for (std::size_t family = 0; family < 2; ++family) {
+    Resolution& of = resolution[family];
+    const auto& verdicts = domain.verdicts(family == 1);
+    const auto count = [&](proxyarp::Verdict v) { return verdicts[static_cast<std::size_t>(v)]; };
+    const Labels af = with_more(name, {{"af", kFamilies[family]}});
+    out.counter("peerlan_arpnd_queries_total",
+                "ARP and ND frames of members to groups, as far as the BUM policy saw them", af,
+                number(of.queries));
+    out.counter("peerlan_arpnd_replies_total", "Proxy answers by who gave them",
+                with_more(af, {{"by", "kernel"}}), number(of.by_kernel));
+    out.counter("peerlan_arpnd_replies_total", "Proxy answers by who gave them",
+                with_more(af, {{"by", "daemon"}}), number(count(proxyarp::Verdict::Answered)));
+    out.counter("peerlan_arpnd_sponged_total", "Answers in the name of dead addresses", af,
+                number(count(proxyarp::Verdict::Sponged)));
+    for (std::size_t i = 0; i < verdicts.size(); ++i)
+      if (const auto verdict = static_cast<proxyarp::Verdict>(i); is_drop(verdict))
+        of.dropped[proxyarp::to_string(verdict)] += verdicts[i];
+    for (const auto& [reason, packets] : of.dropped)
+      out.counter("peerlan_arpnd_dropped_total",
+                  "ARP and ND frames of members that were neither answered nor passed on",
+                  with_more(af, {{"reason", reason}}), number(packets));
+  }
+}
+
+void collect_entries(const Domain& domain, const Labels& name, Collector& out) {
+  static constexpr const char* kStates[] = {"active", "inactive", "pending", "duplicate"};
+  std::array<std::array<uint64_t, std::size(kStates)>, 2> entries{};
+  domain.responder().for_each_binding([&](const proxyarp::BindingView& view) {
+    const std::string_view state = state_of(view);
+    for (std::size_t i = 0; i < std::size(kStates); ++i)
+      if (state == kStates[i]) ++entries[view.ip.is_v6() ? 1 : 0][i];
+  });
+  for (std::size_t family = 0; family < 2; ++family)
+    for (std::size_t i = 0; i < std::size(kStates); ++i)
+      out.gauge("peerlan_arpnd_entries", "Proxy ARP/ND bindings by state",
+                with_more(name, {{"af", family == 0 ? "ipv4" : "ipv6"}, {"state", kStates[i]}}),
+                number(entries[family][i]));
+}
+
+void collect_sponge(const Domain& domain, const Labels& name, Collector& out) {
+  std::map<std::pair<std::string, std::string>, uint64_t> sponged;
+  uint64_t attempts = 0;
+  domain.responder().for_each_sponged([&](const proxyarp::SpongeView& view) {
+    ++sponged[{view.ip.is_v6() ? "ipv6" : "ipv4", proxyarp::to_string(view.state)}];
+    attempts += view.bgp_attempts;
+  });
+  for (const auto& [key, count] : sponged)
+    out.gauge("peerlan_sponge_addresses", "Addresses that the sponge watches, by state",
+              with_more(name, {{"af", key.first}, {"state", key.second}}), number(count));
+  out.gauge("peerlan_sponge_bgp_attempts", "TCP SYNs to port 179 of the addresses it watches now",
+            name, number(attempts));
+}
+
+// The busiest few of each kind: each is a series.
+void collect_offenders(const Domain& domain, const Labels& name, Collector& out) {
+  constexpr std::size_t kMostOfAKind = 10;
+  std::map<std::string, std::vector<proxyarp::OffenderView>> kinds;
+  domain.responder().for_each_offender([&](const proxyarp::OffenderView& view) {
+    kinds[proxyarp::to_string(view.kind)].push_back(view);
+  });
+  for (auto& [kind, views] : kinds) {
+    out.gauge("peerlan_offenders", "Offenders that are known, by kind",
+              with_more(name, {{"kind", kind}}), number(views.size()));
+    std::ranges::sort(views, std::greater{}, &proxyarp::OffenderView::per_minute);
+    views.resize(std::min(views.size(), kMostOfAKind));
+    for (const auto& view : views)
+      out.gauge("peerlan_offender_frames_per_minute",
+                "Over the last five minutes, the busiest of each kind",
+                with_more(name, {{"kind", kind},
+                                 {"port", view.port.value == 0 ? "" : domain.port_name(view.port)},
+                                 {"mac", view.mac ? to_string(*view.mac) : ""},
+                                 {"ip", view.ip ? to_string(*view.ip) : ""}}),
+                view.per_minute);
+  }
+}
+
+void collect_resolution(const Domain& domain, const Labels& name, Collector& out) {
+  collect_verdicts(domain, name, out);
+  collect_entries(domain, name, out);
+  collect_sponge(domain, name, out);
+  collect_offenders(domain, name, out);
+  out.counter(
+      "peerlan_dup_ip_events_total", "Addresses found to be used by two", name,
+      number(domain.counters().alarms[static_cast<std::size_t>(proxyarp::AlarmKind::DuplicateIp)]));
+  out.counter("peerlan_dup_mac_events_total", "MAC addresses found to move too often", name,
+              number(domain.counters().duplicate_macs));
+}
+
+void collect_violations(const Domain& domain, const std::string& port, net::IfIndex index,
+                        Collector& out) {
+  if (index.value == 0) return;
+  uint64_t violations = 0;
+  std::map<std::string, uint64_t> drops;
+  for (const auto& c : domain.frame_counters(index)) {
+    if (!c.dropped || c.direction != dataplane::Direction::Ingress) continue;
+    drops[c.reason] += c.packets;
+    if (std::string_view(c.reason) == "source-mac") violations += c.packets;
+  }
+  const Labels labels{{"domain", domain.settings().name}, {"port", port}};
+  out.counter("peerlan_port_mac_violations_total",
+              "Frames with a source MAC that is not provisioned on the port", labels,
+              number(violations));
+  for (const auto& [reason, packets] : drops)
+    out.counter("peerlan_port_drops_total", "Frames of the member that were dropped, by reason",
+                with_more(labels, {{"reason", reason}}), number(packets));
+}
+
 void collect_domain(const Domain& domain, Collector& out) {
   const Labels name{{"domain", domain.settings().name},
                     {"vni", fmt::to_string(domain.settings().evpn.vni.value)}};
@@ -262,9 +404,9 @@ void collect_domain(const Domain& domain, Collector& out) {
   };
   alarms("duplicate-mac", counters.duplicate_macs);
   alarms("provisioned-mac-elsewhere", counters.sticky_violations);
-  alarms("duplicate-ip", counters.duplicate_ips);
-  alarms("spoofed-sender", counters.spoofed);
-  alarms("not-owner", counters.not_owner);
+  for (std::size_t i = 0; i < counters.alarms.size(); ++i)
+    alarms(proxyarp::to_string(static_cast<proxyarp::AlarmKind>(i)), counters.alarms[i]);
+  collect_resolution(domain, name, out);
   for (const auto& [port, state] : domain.ports()) {
     const Labels labels{{"domain", domain.settings().name},
                         {"port", port},
@@ -275,6 +417,7 @@ void collect_domain(const Domain& domain, Collector& out) {
     out.counter("peerlan_port_flaps_total", "Times the member port went down", labels,
                 number(state.flaps));
     collect_frames(domain, port, state.index, out);
+    collect_violations(domain, port, state.index, out);
   }
   collect_frames(domain, domain.settings().links.vxlan, domain.vxlan(), out);
 }

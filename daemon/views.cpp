@@ -16,6 +16,7 @@
 #include "daemon/json_values.h"
 #include "daemon/mrt_writer.h"
 #include "daemon/neighbor_view.h"
+#include "daemon/proxy_view.h"
 #include "daemon/route_view.h"
 #include "evpn/communities.h"
 
@@ -159,7 +160,11 @@ const View* find_view(const std::string& name) {
        show_routes},
       {"collectors", {}, at_once<collectors>},
       {"macs", {"mac", "port", "domain", "vni"}, show_macs},
-      {"bindings", {"ip", "mac", "port", "domain", "vni"}, show_bindings},
+      {"bindings", {"ip", "mac", "member", "match", "port", "domain", "vni"}, show_bindings},
+      {"duplicates", {"ip", "domain", "vni"}, at_once<duplicates>},
+      {"sponge", {"ip", "domain", "vni"}, at_once<sponge>},
+      {"offenders", {"port", "domain", "vni"}, at_once<offenders>},
+      {"explanation", {"ip", "port", "domain", "vni"}, show_explanation},
       {"ports", {"port", "domain", "vni"}, show_ports},
       {"drops", {"port", "domain", "vni"}, show_drops},
   };

@@ -390,7 +390,7 @@ KernelResult<BridgeDomain> NetlinkKernel::ensure_domain(const Links& links) {
   if (!bridge) return std::unexpected(bridge.error());
   const auto vxlan = ensure_vxlan(links, bridge->index);
   if (!vxlan) return std::unexpected(vxlan.error());
-  const BridgeDomain domain{bridge->index, vxlan->index};
+  const BridgeDomain domain{bridge->index, vxlan->index, bridge->mac};
   domain_of(domain);
   events_->watch(domain.bridge);
   return domain;

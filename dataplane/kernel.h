@@ -32,6 +32,7 @@ using KernelResult = std::expected<T, KernelError>;
 
 struct BridgeDomain {
   net::IfIndex bridge, vxlan;
+  net::MacAddress bridge_mac{};  // fixed
 };
 
 // One line of `bridge fdb`.

@@ -137,9 +137,9 @@ FastPathError pcap_error(const std::string& interface, const char* what) {
 
 }  // namespace
 
-FastPathResult<std::unique_ptr<PcapCapture>> PcapCapture::open(boost::asio::io_context& io,
-                                                               const std::string& interface,
-                                                               net::IfIndex port, Handler handler) {
+FastPathResult<std::unique_ptr<PcapCapture>> PcapCapture::open(
+    boost::asio::io_context& io, const std::string& interface, net::IfIndex port, Handler handler,
+    const std::vector<net::MacAddress>& destinations) {
   char text[PCAP_ERRBUF_SIZE] = "";
   pcap_t* pcap = pcap_create(interface.c_str(), text);
   if (pcap == nullptr) return std::unexpected(pcap_error(interface, text));
@@ -156,8 +156,10 @@ FastPathResult<std::unique_ptr<PcapCapture>> PcapCapture::open(boost::asio::io_c
     return fail(*pcap_geterr(pcap) != '\0' ? pcap_geterr(pcap) : pcap_statustostr(status));
   if (pcap_datalink(pcap) != DLT_EN10MB) return fail("not an Ethernet device");
   if (pcap_setdirection(pcap, PCAP_D_IN) != 0) return fail(pcap_geterr(pcap));
+  std::string wanted = kFilter;
+  for (const auto& mac : destinations) wanted += " or ether dst " + to_string(mac);
   bpf_program filter{};
-  if (pcap_compile(pcap, &filter, kFilter, 1, PCAP_NETMASK_UNKNOWN) != 0)
+  if (pcap_compile(pcap, &filter, wanted.c_str(), 1, PCAP_NETMASK_UNKNOWN) != 0)
     return fail(pcap_geterr(pcap));
   const int filtered = pcap_setfilter(pcap, &filter);
   pcap_freecode(&filter);

@@ -37,14 +37,14 @@ class PacketSender {
   uint64_t errors_ = 0;
 };
 
-// Frames that arrive at a device (not those sent out of it): all non-unicast ones, and unicast
-// ARP and ICMPv6. Closed by the destructor.
+// Frames that arrive at a device (not those sent out of it): all non-unicast ones, unicast ARP and
+// ICMPv6, and what is for one of `destinations`. Closed by the destructor.
 class PcapCapture {
  public:
   using Handler = std::function<void(net::IfIndex port, std::span<const uint8_t> frame)>;
   [[nodiscard]] static FastPathResult<std::unique_ptr<PcapCapture>> open(
-      boost::asio::io_context& io, const std::string& interface, net::IfIndex port,
-      Handler handler);
+      boost::asio::io_context& io, const std::string& interface, net::IfIndex port, Handler handler,
+      const std::vector<net::MacAddress>& destinations = {});
   virtual ~PcapCapture() = default;
   [[nodiscard]] virtual uint64_t lost() const = 0;
 };

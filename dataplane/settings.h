@@ -68,6 +68,10 @@ BumPolicy peering_policy();
 
 enum class ResponderKind : uint8_t { Ebpf, Pcap };
 
+// Where ARP and ND are answered at a port with `responder: ebpf`. Auto is tc: to attach XDP makes
+// many drivers restart their link, so that it is for the operator to say.
+enum class Attach : uint8_t { Auto, Tc, Xdp };
+
 struct MemberPort {
   std::string interface;  // kernel name
   std::string member_name;
@@ -76,6 +80,7 @@ struct MemberPort {
   bool enforce_macs = true;               // with macs: frames of other sources are dropped
   std::vector<net::IpAddress> addresses;  // provisioned on this port
   std::string policy;                     // name of a BumPolicy
+  Attach attach = Attach::Auto;
   bool operator==(const MemberPort&) const = default;
 };
 

@@ -313,6 +313,9 @@ class Responder {
   [[nodiscard]] const std::array<uint64_t, static_cast<std::size_t>(Verdict::Count)>& counters()
       const;
   void for_each_binding(const std::function<void(const BindingView&)>& visit) const;
+  // In the order of addresses, those behind `after` (none: all), until `visit` says false.
+  void for_each_binding_after(const std::optional<net::IpAddress>& after,
+                              const std::function<bool(const BindingView&)>& visit) const;
   void for_each_duplicate(const std::function<void(const DuplicateView&)>& visit) const;
   void for_each_sponged(const std::function<void(const SpongeView&)>& visit) const;
   void for_each_offender(const std::function<void(const OffenderView&)>& visit) const;

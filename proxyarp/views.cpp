@@ -83,6 +83,13 @@ Explanation Responder::Impl::explain(const net::IpAddress& ip,
   return said;
 }
 
+void Responder::for_each_binding_after(const std::optional<net::IpAddress>& after,
+                                       const std::function<bool(const BindingView&)>& visit) const {
+  const auto& all = impl_->table.all();
+  for (auto at = after ? all.upper_bound(*after) : all.begin(); at != all.end(); ++at)
+    if (!visit(impl_->view(at->first, at->second))) return;
+}
+
 void Responder::for_each_binding(const std::function<void(const BindingView&)>& visit) const {
   for (const auto& [ip, binding] : impl_->table.all()) visit(impl_->view(ip, binding));
 }

@@ -632,7 +632,7 @@ TEST(Errors, BindingsAndMembers) {
                "max-bindings: 2 bindings are given, more than max-bindings, "
                "1\n"},
           {"    members: [{vlan-id: 1}]\n",
-           "f:12:15: " + where + "members[0]: missing key \"ixf\"\n"},
+           "f:12:15: " + where + "members[0]: needs ixf or ixp-manager\n"},
           {"    members: [{ixf: none.json, vlan-id: -1}]\n",
            "f:12:21: " + where + "members[0].ixf: can't read " + kData +
                "/none.json: no such file\n" + "f:12:41: " + where +

@@ -63,10 +63,42 @@ TEST(Render, NoDropsIsSaid) {
 }
 
 TEST(Render, WrongShapesDoNotCrash) {
-  for (const char* what : {"summary", "neighbors", "routes", "macs", "bindings", "ports", "drops",
-                           "collectors", "else"})
+  for (const char* what :
+       {"summary", "neighbors", "routes", "macs", "bindings", "ports", "drops", "collectors",
+        "duplicates", "sponge", "offenders", "explanation", "else"})
     for (const char* document : {"{}", R"({"summary":1,"ports":{},"routes":[1,null],"drops":"x"})"})
       EXPECT_NO_THROW(rendered(what, document)) << what << document;
+}
+
+TEST(Render, BindingsSayTheirState) {
+  const auto text = rendered("bindings", R"({"bindings":[{"domain":"lan","ip":"192.0.2.1",
+    "mac":"02:00:00:00:00:01","kind":"learned","state":"pending","port":"m1","router":true,
+    "override":true,"immutable":false,"age_seconds":75,"kernel_answers":7,"daemon_answers":2,
+    "last_asker":"02:00:00:00:00:02","member_as":64501,"member_name":"Alpha"}]})");
+  EXPECT_THAT(text, testing::ContainsRegex(
+                        "192.0.2.1 +02:00:00:00:00:01 +learned +pending +m1 +RO +1m15s +7 +2 "
+                        "+02:00:00:00:00:02 +AS64501 Alpha"));
+}
+
+TEST(Render, DuplicatesNameBothSides) {
+  const auto text = rendered("duplicates", R"({"duplicates":[{"domain":"lan","ip":"192.0.2.1",
+    "frozen":true,"moves":5,"first_mac":"02:00:00:00:00:01","first_port":"m1","first_as":64501,
+    "second_mac":"02:00:00:00:00:02","second_port":null,"second_vtep":"10.0.0.2","second_as":null,
+    "since_seconds":3,"remaining_seconds":537,"anti_spoof":true}]})");
+  EXPECT_THAT(text, testing::ContainsRegex("frozen +5 +02:00:00:00:00:01 +m1 +64501 "
+                                           "+02:00:00:00:00:02 +10.0.0.2 +- +3s +8m57s +yes"));
+  EXPECT_EQ(rendered("duplicates", R"({"duplicates":[]})"), "no duplicate addresses\n");
+}
+
+TEST(Render, ExplanationIsNumbered) {
+  const auto text = rendered("explanation", R"({"explanation":{"ip":"192.0.2.3","domain":"lan",
+    "port":"m1","database":"AS64503 Charlie","learned":null,"evpn":"PE 10.0.0.2",
+    "verdict":"answered","answer":"02:00:00:00:00:03","by_kernel":true,
+    "rules":["not a probe","bound"],"binding":null}})");
+  EXPECT_THAT(text, HasSubstr("by the database: AS64503 Charlie\n"));
+  EXPECT_THAT(text, HasSubstr("by learning: nobody\n"));
+  EXPECT_THAT(text, HasSubstr("The next question for it from port m1 is: answered, with "
+                              "02:00:00:00:00:03, by the kernel\n  1. not a probe\n  2. bound\n"));
 }
 
 TEST(Render, WhyGoesBeforeTheReason) {

@@ -16,6 +16,8 @@
 #include "daemon/metrics.h"
 #include "daemon/monitor.h"
 #include "daemon/mrt_writer.h"
+#include "daemon/proxy_commands.h"
+#include "daemon/trace.h"
 #include "daemon_support.h"
 #include "tests/document_tables.h"
 
@@ -92,10 +94,11 @@ TEST_F(ViewsTest, DocumentsAreAsDescribed) {
   ASSERT_TRUE(until([&] { return done && app->speaker().sessions().size() == 1; }));
   for (const char* view : {"neighbors", "routes", "collectors"})
     EXPECT_EQ(emitted(view, show(view)), documented(view)) << view;
-  for (const char* view : {"summary", "macs", "bindings", "ports", "drops"})
-    EXPECT_THAT(emitted(view, show(view)), IsSubsetOf(documented(view))) << view;
   for (const char* view :
-       {"summary", "neighbors", "routes", "collectors", "macs", "bindings", "ports", "drops"}) {
+       {"summary", "macs", "bindings", "duplicates", "sponge", "offenders", "ports", "drops"})
+    EXPECT_THAT(emitted(view, show(view)), IsSubsetOf(documented(view))) << view;
+  for (const char* view : {"summary", "neighbors", "routes", "collectors", "macs", "bindings",
+                           "duplicates", "sponge", "offenders", "ports", "drops"}) {
     const json::object document = show(view);
     EXPECT_EQ(document.begin()->key(), "schema") << view;
     EXPECT_EQ(document.at("schema"), 1) << view;
@@ -136,6 +139,33 @@ TEST_F(ViewsTest, FiltersOfRoutes) {
   EXPECT_EQ(limited.at("routes").as_array().size(), 1u);
   EXPECT_EQ(limited.at("total"), 3);
   EXPECT_EQ(limited.at("shown"), 1);
+}
+
+TEST_F(ViewsTest, AddressesOfNoDomain) {
+  start(node());
+  EXPECT_THAT(error_of("explanation", {}), HasSubstr("ip: expected an IP address"));
+  EXPECT_THAT(error_of("explanation", {{"ip", "192.0.2.1"}}),
+              HasSubstr("there is no such broadcast domain"));
+  EXPECT_THAT(error_of("bindings", {{"match", ""}}), testing::StartsWith("match: expected"));
+  EXPECT_THAT(error_of("bindings", {{"member", ""}}), testing::StartsWith("member: expected"));
+  EXPECT_EQ(show("bindings", {{"match", "AS64501"}}).at("total"), 0);
+  EXPECT_FALSE(act_on_address(*app, "clear-neighbor", {}).has_value());
+  for (const char* command : {"clear-binding", "clear-duplicate", "sponge-dead", "probe"}) {
+    const auto done = act_on_address(*app, command, {{"ip", "192.0.2.1"}});
+    ASSERT_TRUE(done) << command;
+    ASSERT_FALSE(*done) << command;
+    EXPECT_THAT(done->error(), HasSubstr("broadcast domain"));
+    const auto nothing = act_on_address(*app, command, json::object{});
+    ASSERT_TRUE(nothing && !*nothing);
+    EXPECT_THAT(nothing->error(), testing::StartsWith("ip: "));
+  }
+  for (const json::object& wrong :
+       {json::object{{"ip", "192.0.2.1"}, {"seconds", 0}},
+        json::object{{"ip", "192.0.2.1"}, {"frames", "many"}}, json::object{{"ip", "x"}}}) {
+    const auto trace = begin_trace(*app, io, wrong, [] {});
+    ASSERT_FALSE(trace);
+    EXPECT_THAT(trace.error(), HasSubstr("expected"));
+  }
 }
 
 TEST_F(ViewsTest, BadFiltersAreErrorsThatNameThem) {

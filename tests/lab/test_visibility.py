@@ -20,7 +20,8 @@ COLLECTOR = f"""
   bmp:
     - {{ address: 10.0.0.20, port: {PORT}, tables: [in-pre, in-post, loc, out-post], reconnect: 1, statistics: 1 }}
   groups:"""
-VIEWS = ("summary", "neighbors", "routes", "collectors", "macs", "bindings", "ports", "drops")
+VIEWS = ("summary", "neighbors", "routes", "collectors", "macs", "bindings", "duplicates", "sponge", "offenders",
+         "ports", "drops")
 
 
 def documented(view):
@@ -70,7 +71,7 @@ class Visibility(labkit.LabCase):
                 found |= emitted(document, view)
             self.assertLessEqual(found, documented(view), view)
             # What this lab has nothing of, is not emitted.
-            missing = documented(view) - found - {k for k in documented(view) if "drops[]." in k or ".mrt." in k or
+            missing = documented(view) - found - {k for k in documented(view) if "drops[]." in k or ".mrt." in k or "duplicates[]." in k or "sponge[]." in k or "offenders[]." in k or
                                                   ".notifications[]." in k or ".frames[]." in k}
             self.assertFalse(missing, view)
 
