@@ -74,7 +74,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   for (const auto* items : {&update->reach, &update->unreach})
     for (const NlriItem& item : *items) {
       require(within(item.bytes, body) && item.key_size > 0 && item.key().front() == item.type);
-      require(evpn::decode(item.bytes).has_value());
+      const auto route = evpn::decode(item.bytes);
+      // What is withdrawn need not have a meaning, only a key.
+      require(route ||
+              (items == &update->unreach && route.error().status == NlriStatus::Meaningless));
     }
   if (update->attributes) relay_reach(*update, internal, (choice & 4) == 0);
   if (!update->unreach.empty()) relay_unreach(*update);

@@ -303,6 +303,16 @@ TEST(Nlri, PrefixWithEsiAndGatewayIsTreatedAsWithdrawn) {
   ASSERT_EQ(update->unreach.size(), 1u);
   EXPECT_TRUE(std::ranges::equal(update->unreach[0].key(), cut(good).key()));
   EXPECT_EQ(update->nlri_discarded, 1u);
+
+  // Withdrawn in so many words, it is a withdrawal like any other.
+  const std::vector<std::span<const uint8_t>> withdrawn{both};
+  const auto message = bgp::encode_unreach(bgp::kL2vpnEvpn, withdrawn, bgp::kMaxMessage).message;
+  const auto gone =
+      bgp::decode_update(std::span(message).subspan(bgp::kHeaderSize), evpn::family(), {});
+  ASSERT_TRUE(gone.has_value());
+  ASSERT_EQ(gone->unreach.size(), 1u);
+  EXPECT_TRUE(std::ranges::equal(gone->unreach[0].key(), cut(good).key()));
+  EXPECT_EQ(gone->nlri_discarded, 0u);
 }
 
 // No prefix of a good NLRI whose length octet was corrected decodes, and none crashes.
