@@ -36,6 +36,18 @@ net::MacAddress source_of(std::span<const uint8_t> frame) {
   return net::MacAddress::from_bytes(frame.subspan(6, 6));
 }
 
+// All MACs that other PEs bind the address to: one, or those of an anycast address.
+std::vector<proxyarp::Responder::EvpnBinding> evpn_bindings(
+    const evpn::RemoteBindingChanged& change) {
+  std::vector<proxyarp::Responder::EvpnBinding> bindings;
+  const auto add = [&](net::MacAddress mac, const evpn::ArpNdFlags& flags) {
+    bindings.push_back({mac, {flags.router, flags.override_flag}, flags.immutable});
+  };
+  if (change.mac) add(*change.mac, change.flags);
+  for (const auto& other : change.others) add(other.mac, other.flags);
+  return bindings;
+}
+
 }  // namespace
 
 Domain::Domain(const config::BroadcastDomain& settings, const Policies& policies, Services services)
@@ -492,10 +504,7 @@ void Domain::run(std::vector<evpn::Action>&& actions, net::TimePoint now) {
         check(services_.kernel.remove_flood(devices_, change->vtep));
       }
     } else if (auto* binding = std::get_if<evpn::RemoteBindingChanged>(&action)) {
-      run(responder_.evpn_binding(binding->ip, binding->mac,
-                                  {binding->flags.router, binding->flags.override_flag},
-                                  binding->flags.immutable, now),
-          now);
+      run(responder_.evpn_bindings(binding->ip, evpn_bindings(*binding), now), now);
     } else if (auto* raised = std::get_if<evpn::Alarm>(&action)) {
       alarm(*raised);
     }
@@ -528,7 +537,7 @@ void Domain::run(std::vector<proxyarp::Action>&& actions, net::TimePoint now) {
                              now),
           now);
     } else if (auto* unbound = std::get_if<proxyarp::LocalBindingDown>(&action)) {
-      run(vrf_.local_binding_gone(unbound->ip, now), now);
+      run(vrf_.local_binding_gone(unbound->ip, unbound->mac, now), now);
     } else if (auto* raised = std::get_if<proxyarp::Alarm>(&action)) {
       alarm(*raised);
     }
