@@ -101,13 +101,29 @@ static __always_inline int intercept(struct run* run, __u32 cls) {
   return TC_ACT_SHOT;
 }
 
+// Writes the first `len` octets, PL_ARP_ANSWER or PL_NS_END, into memory whose end was checked.
+static __always_inline void put(void* data, const struct pl_head* head, int len) {
+  *(__u16*)data = *(const __u16*)head->b;
+  *(__u32*)(data + 2) = *(const __u32*)(head->b + 2);
+  for (int i = 6; i + 8 <= len; i += 8) *(__u64*)(data + i) = *(const __u64*)(head->b + i);
+  if (len != PL_ARP_ANSWER) return;
+  *(__u32*)(data + PL_PEEK) = 0;
+  *(__u16*)(data + PL_PEEK + 4) = 0;
+}
+
 // Writes the answer over the request and sends it out of the port that it came from.
 static __always_inline int reply(struct run* run, const struct pl_head* head, __u32 len, __u32 cls,
                                  const struct owner* target, __u64 asker) {
   struct __sk_buff* skb = skb_of(run);
   if (skb->len != len && bpf_skb_change_tail(skb, len, 0)) return drop(run, cls, PL_NO_MEMORY);
-  if (bpf_skb_store_bytes(skb, 0, head->b, len, BPF_F_RECOMPUTE_CSUM))
-    return drop(run, cls, PL_NO_MEMORY);
+  void *data = (void*)(long)skb->data, *end = (void*)(long)skb->data_end;
+  if (data + len > end) {  // not in one piece
+    if (bpf_skb_pull_data(skb, len)) return drop(run, cls, PL_NO_MEMORY);
+    data = (void*)(long)skb->data;
+    end = (void*)(long)skb->data_end;
+    if (data + len > end) return drop(run, cls, PL_NO_MEMORY);
+  }
+  put(data, head, len);
   count_answer(run, target, asker, cls);
   skb->tc_index = PL_IS_ANSWER;
   return bpf_redirect(run->config->ifindex, 0);
@@ -301,12 +317,6 @@ int pl_egress(struct __sk_buff* skb) {
 // --- native XDP at a member's port: the answers to plain requests of the usual length. The tc
 // program sees all else, so nothing is refused here but what is over the limit of answers.
 
-static __always_inline void put(void* data, const struct pl_head* head, int len) {
-  *(__u16*)data = *(const __u16*)head->b;
-  *(__u32*)(data + 2) = *(const __u32*)(head->b + 2);
-  for (int i = 6; i + 8 <= len; i += 8) *(__u64*)(data + i) = *(const __u64*)(head->b + i);
-}
-
 static __always_inline int answer_in_xdp(struct run* run, const struct owner* target,
                                          const struct owner* sender, const struct pl_head* head,
                                          __u32 cls) {
@@ -344,9 +354,7 @@ int pl_xdp(struct xdp_md* context) {
     const int action = answer_in_xdp(&run, &target, &sender, &head, PL_CLASS_ARP);
     if (action != XDP_TX) return action;
     pl_arp_answer(&head, target.mac);
-    put(data, &head, PL_PEEK);
-    *(__u32*)(data + PL_PEEK) = 0;
-    *(__u16*)(data + PL_PEEK + 4) = 0;
+    put(data, &head, PL_ARP_ANSWER);
     return XDP_TX;
   }
   if (frame.type != PL_TYPE_IPV6 || data + PL_NS_END > end) return XDP_PASS;
