@@ -4,6 +4,7 @@
 #include "bgp/export_policy.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace bgp {
 namespace {
@@ -48,6 +49,15 @@ void to_external(Attributes& a, const GroupKey& group, const ExportContext& cont
   if (context.source != SourceKind::Local) a.multi_exit_disc.reset();
   std::erase_if(a.extended_communities,
                 [](const ExtendedCommunity& c) { return (c[0] & kNonTransitive) != 0; });
+}
+
+// RFC 9047 section 3.2: of several ARP/ND communities only the first counts, and only that one is
+// passed on.
+void keep_first_arp_nd(std::vector<ExtendedCommunity>& communities) {
+  bool seen = false;
+  std::erase_if(communities, [&](const ExtendedCommunity& c) {
+    return c[0] == 0x06 && c[1] == 0x08 && std::exchange(seen, true);
+  });
 }
 
 }  // namespace
@@ -95,6 +105,7 @@ Attributes exported(Attributes a, const GroupKey& group, const ExportContext& co
   std::erase_if(a.extended_communities, [&](const ExtendedCommunity& c) {
     return std::ranges::binary_search(group.strip, std::pair(c[0], c[1]));
   });
+  keep_first_arp_nd(a.extended_communities);
   return a;
 }
 

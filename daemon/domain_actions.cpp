@@ -12,6 +12,18 @@ namespace {
 // Remote MACs collected before they go to the kernel in one batch, within one event.
 constexpr std::size_t kFlushAt = 4096;
 
+// All MACs that other PEs bind the address to: one, or those of an anycast address.
+std::vector<proxyarp::Responder::EvpnBinding> evpn_bindings(
+    const evpn::RemoteBindingChanged& change) {
+  std::vector<proxyarp::Responder::EvpnBinding> bindings;
+  const auto add = [&](net::MacAddress mac, const evpn::ArpNdFlags& flags) {
+    bindings.push_back({mac, {flags.router, flags.override_flag}, flags.immutable});
+  };
+  if (change.mac) add(*change.mac, change.flags);
+  for (const auto& other : change.others) add(other.mac, other.flags);
+  return bindings;
+}
+
 }  // namespace
 
 void Domain::remote_route(const evpn::Route& route, const bgp::AttributesPtr& attributes,
@@ -85,10 +97,7 @@ void Domain::run(std::vector<evpn::Action>&& actions, net::TimePoint now) {
         check(services_.kernel.remove_flood(devices_, change->vtep));
       }
     } else if (auto* binding = std::get_if<evpn::RemoteBindingChanged>(&action)) {
-      run(responder_.evpn_binding(binding->ip, binding->mac,
-                                  {binding->flags.router, binding->flags.override_flag},
-                                  binding->flags.immutable, now),
-          now);
+      run(responder_.evpn_bindings(binding->ip, evpn_bindings(*binding), now), now);
     } else if (auto* raised = std::get_if<evpn::Alarm>(&action)) {
       alarm(*raised);
     }
@@ -123,7 +132,7 @@ void Domain::carry_out(const proxyarp::LocalBindingUp& bound, net::TimePoint now
       now);
 }
 void Domain::carry_out(const proxyarp::LocalBindingDown& unbound, net::TimePoint now) {
-  run(vrf_.local_binding_gone(unbound.ip, now), now);
+  run(vrf_.local_binding_gone(unbound.ip, unbound.mac, now), now);
 }
 
 void Domain::carry_out(const proxyarp::Alarm& raised, net::TimePoint) { alarm(raised); }

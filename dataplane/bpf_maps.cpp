@@ -66,18 +66,12 @@ bool same_shape(const bpf_map* map, int fd) {
 
 // The object is of this program's build, as far as layouts tell.
 bool object_fits(const bpf_object* object) {
-  const std::pair<const char*, std::size_t> values[] = {{"meta", sizeof(pl_meta)},
-                                                        {"ports", sizeof(pl_port)},
-                                                        {"configs", sizeof(pl_config)},
-                                                        {"state", sizeof(pl_state)},
-                                                        {"all", sizeof(pl_all)},
-                                                        {"passed", sizeof(pl_count)},
-                                                        {"drops", sizeof(pl_count)},
-                                                        {"bind4", sizeof(pl_binding)},
-                                                        {"bind6", sizeof(pl_binding)},
-                                                        {"macs", sizeof(uint32_t)},
-                                                        {"punts", 0},
-                                                        {"lost", sizeof(uint64_t)}};
+  const std::pair<const char*, std::size_t> values[] = {
+      {"meta", sizeof(pl_meta)},     {"ports", sizeof(pl_port)},  {"configs", sizeof(pl_config)},
+      {"state", sizeof(pl_state)},   {"all", sizeof(pl_all)},     {"near", sizeof(pl_near)},
+      {"passed", sizeof(pl_count)},  {"drops", sizeof(pl_count)}, {"bind4", sizeof(pl_binding)},
+      {"bind6", sizeof(pl_binding)}, {"macs", sizeof(uint32_t)},  {"punts", 0},
+      {"lost", sizeof(uint64_t)}};
   for (const auto& [name, size] : values) {
     const bpf_map* map = bpf_object__find_map_by_name(object, name);
     if (map == nullptr || bpf_map__value_size(map) != size) return false;

@@ -170,6 +170,8 @@ struct FastPath::Impl {
   void fill_free_slots();
   FastPathResult<void> attach(net::IfIndex port) const;
   bool attach_xdp(net::IfIndex port, bool wanted) const;
+  bool put_port(net::IfIndex port, const pl_port& where, uint64_t flags) const;
+  void take_port(net::IfIndex port) const;
   void clear_slot(uint32_t slot) const;
   void remove_counters(net::IfIndex port, uint32_t slot) const;
   void forget(net::IfIndex port);
@@ -183,6 +185,27 @@ FastPathResult<void> FastPath::Impl::attach(net::IfIndex port) const {
   for (int hook : {PL_IN, PL_OUT})
     if (auto done = attachments.attach(port, hook, maps->program(hook), mode); !done) return done;
   return {};
+}
+
+// Into the map "ports", and into "near" unless another one with that index is there.
+bool FastPath::Impl::put_port(net::IfIndex port, const pl_port& where, uint64_t flags) const {
+  if (bpf_map_update_elem(maps->map("ports"), &port.value, &where, flags) != 0) return false;
+  const uint32_t index = port.value % PL_NEAR_PORTS;
+  pl_near there{};
+  if (bpf_map_lookup_elem(maps->map("near"), &index, &there) != 0) return false;
+  if (there.ifindex != 0 && there.ifindex != port.value) return true;
+  there = {.port = where, .ifindex = port.value, .zero = 0};
+  return bpf_map_update_elem(maps->map("near"), &index, &there, BPF_ANY) == 0;
+}
+
+void FastPath::Impl::take_port(net::IfIndex port) const {
+  const uint32_t index = port.value % PL_NEAR_PORTS;
+  pl_near there{};
+  if (bpf_map_lookup_elem(maps->map("near"), &index, &there) == 0 && there.ifindex == port.value) {
+    there = {};
+    bpf_map_update_elem(maps->map("near"), &index, &there, BPF_ANY);
+  }
+  bpf_map_delete_elem(maps->map("ports"), &port.value);
 }
 
 // After attach(): XDP passes on to tc what it doesn't answer. True when something was done.
@@ -385,7 +408,7 @@ void FastPath::Impl::forget(net::IfIndex index) {
   const auto found = ports.find(index);
   if (found == ports.end()) return;
   const auto where = found->second.where;
-  bpf_map_delete_elem(maps->map("ports"), &index.value);
+  take_port(index);
   if (where.slot < PL_MAX_PORTS) remove_counters(index, where.slot);
   ports.erase(found);
 }
@@ -398,11 +421,11 @@ FastPathResult<void> FastPath::Impl::add_port(net::IfIndex index, const pl_confi
   const pl_port where{free_slots.front(), free_configs.front()};
   clear_slot(where.slot);
   if (bpf_map_update_elem(maps->map("configs"), &where.config, &config, BPF_ANY) != 0 ||
-      bpf_map_update_elem(maps->map("ports"), &index.value, &where, BPF_ANY) != 0)
+      !put_port(index, where, BPF_ANY))
     return std::unexpected(bpf_error("configure device " + std::to_string(index.value), errno));
   if (auto done = attach(index); !done) {
     attachments.detach(index);
-    bpf_map_delete_elem(maps->map("ports"), &index.value);
+    take_port(index);
     return done;
   }
   free_slots.pop_front();
@@ -417,7 +440,7 @@ FastPathResult<void> FastPath::Impl::update_port(Port& port, net::IfIndex index,
   // To a slot that no program reads, then one word that points there.
   const pl_port where{port.where.slot, free_configs.front()};
   if (bpf_map_update_elem(maps->map("configs"), &where.config, &config, BPF_ANY) != 0 ||
-      bpf_map_update_elem(maps->map("ports"), &index.value, &where, BPF_EXIST) != 0)
+      !put_port(index, where, BPF_EXIST))
     return std::unexpected(bpf_error("configure device " + std::to_string(index.value), errno));
   free_configs.pop_front();
   free_configs.push_back(port.where.config);

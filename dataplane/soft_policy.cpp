@@ -64,9 +64,10 @@ Verdict SoftPolicy::Impl::judge(Port& port, int hook, std::span<const uint8_t> b
   const auto len = static_cast<uint32_t>(bytes.size());
   pl_source source{bytes};
   pl_head head{};
-  std::memcpy(head.b, bytes.data(), std::min<std::size_t>(bytes.size(), sizeof head.b));
+  const auto seen = std::min<std::size_t>(bytes.size(), sizeof head.b);
+  std::memcpy(head.b, bytes.data(), seen);
   pl_frame frame{};
-  pl_look(&head, len, &frame);
+  pl_look(&head, static_cast<uint32_t>(seen), len, &frame);
   const unsigned reason = pl_check(&source, &port.config, hook, &head, &frame);
   if (reason != PL_PASSED) return {frame.cls, reason};
   if (frame.cls == PL_CLASS_UNICAST || frame.cls == PL_CLASS_CONTROL) return {frame.cls, PL_PASSED};

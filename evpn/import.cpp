@@ -56,6 +56,7 @@ std::optional<RemotePath> import_path(const Settings& settings, const MacIp& rou
     path.sequence = mobility->sequence;
     path.sticky = mobility->sticky;
   }
+  path.flags.router = settings.default_router;
   if (const auto flags = arp_nd(*attributes); flags && route.ip) {
     path.flags.immutable = flags->immutable;
     if (route.ip->is_v6()) path.flags = *flags;  // R and O mean nothing for IPv4

@@ -85,11 +85,6 @@ struct Record {
   }
 };
 
-struct LocalBinding {
-  net::MacAddress mac;
-  ArpNdFlags flags;
-};
-
 // RFC 9047 section 3.1. IPv6 bindings always carry it; of IPv4 only immutable ones need it.
 std::optional<ArpNdFlags> advertised_flags(const net::IpAddress& ip, const ArpNdFlags& flags) {
   if (ip.is_v6()) return flags;
@@ -102,7 +97,8 @@ enum class Cause : uint8_t { Other, RemoteRoute };
 }  // namespace
 
 struct MacVrf::Impl {
-  explicit Impl(const Settings& s) : settings(s), originator(s) {}
+  explicit Impl(const Settings& s)
+      : settings(s), originator(s), remote_bindings(s.anti_spoof_mac, s.anycast_macs) {}
 
   Settings settings;
   Originator originator;
@@ -110,7 +106,11 @@ struct MacVrf::Impl {
   std::map<net::MacAddress, Record> macs;
   std::set<std::pair<net::IfIndex, net::MacAddress>> by_port;  // of local claims
   std::set<std::pair<net::TimePoint, net::MacAddress>> holds;  // of frozen MACs
-  std::map<net::IpAddress, LocalBinding> local_bindings;
+  std::map<net::IpAddress, std::map<net::MacAddress, ArpNdFlags>> local_bindings;
+  // Addresses in dispute: ours, and routes of other PEs for the MAC, which is at no place.
+  std::map<net::IpAddress, net::MacAddress> anti_spoofed;
+  std::map<std::pair<OptionalIp, net::RouteDistinguisher>, RemotePath> anti_spoof_routes;
+  std::optional<net::MacAddress> own;  // of the PE itself; likewise at no place here
   RemoteBindings remote_bindings;
   std::map<std::pair<net::RouteDistinguisher, net::IpAddress>, FloodEndpoint> flood_routes;
   std::map<net::IpAddress, uint32_t> flood_list;  // with the number of routes for each
@@ -242,8 +242,8 @@ struct MacVrf::Impl {
       if (local.sticky || local.moved) mobility = MacMobility{local.sticky, local.sequence};
       target[std::nullopt] = originator.mac_attributes(mobility, std::nullopt);
       for (const auto& ip : record.local_ips)
-        target[ip] =
-            originator.mac_attributes(mobility, advertised_flags(ip, local_bindings.at(ip).flags));
+        target[ip] = originator.mac_attributes(mobility,
+                                               advertised_flags(ip, local_bindings.at(ip).at(mac)));
     }
     std::erase_if(record.sent, [&](const auto& entry) {
       if (target.contains(entry.first)) return false;
@@ -263,15 +263,70 @@ struct MacVrf::Impl {
 
   void choose_binding(net::IpAddress ip, Actions& out) {
     std::optional<RemoteBindings::Binding> winner;
+    std::vector<RemoteBindings::Binding> others;
     const auto frozen = [&](net::MacAddress mac) {
       const auto found = macs.find(mac);
       return found != macs.end() && found->second.frozen();
     };
-    if (!remote_bindings.choose(ip, frozen, winner)) return;
-    if (winner)
-      out.push_back(RemoteBindingChanged{ip, winner->mac, winner->flags, winner->vtep});
+    if (!remote_bindings.choose(ip, frozen, winner, others)) return;
+    RemoteBindingChanged change{ip, std::nullopt, {}, {}, {}};
+    if (winner) {
+      change.mac = winner->mac;
+      change.flags = winner->flags;
+      change.vtep = winner->vtep;
+    }
+    for (const auto& other : others) change.others.push_back({other.mac, other.flags, other.vtep});
+    out.push_back(std::move(change));
+  }
+
+  // --- MACs that are at no place
+
+  bool placeless(net::MacAddress mac) const {
+    return mac == settings.anti_spoof_mac || (own && mac == *own);
+  }
+
+  // Only what it says of an address counts.
+  void remote_anti_spoof(const MacIp& route, const std::optional<RemotePath>& path, Actions& out) {
+    const auto ip = bindable_ip(route);
+    if (!ip) return;
+    const auto key = std::pair(route.ip, route.rd);
+    const auto known = anti_spoof_routes.find(key);
+    if (known == anti_spoof_routes.end() ? !path : path && *path == known->second) return;
+    if (path)
+      anti_spoof_routes[key] = *path;
     else
-      out.push_back(RemoteBindingChanged{ip, std::nullopt, {}, {}});
+      anti_spoof_routes.erase(known);
+    remote_bindings.set(*ip, route.rd, route.mac, path);
+    choose_binding(*ip, out);
+  }
+
+  void anti_spoof(net::IpAddress ip, net::MacAddress mac, Actions& out) {
+    if (!mac.is_unicast() || ip.is_unspecified() || ip.is_multicast()) return;
+    if (const auto known = anti_spoofed.find(ip); known != anti_spoofed.end()) {
+      if (known->second == mac) return;
+      anti_spoof_gone(ip, out);
+    }
+    anti_spoofed[ip] = mac;
+    const ArpNdFlags flags{settings.default_router, true, false};
+    out.push_back(
+        Originate{originator.mac_ip(mac, ip),
+                  originator.mac_attributes(MacMobility{true, 0}, advertised_flags(ip, flags))});
+  }
+  void anti_spoof_gone(net::IpAddress ip, Actions& out) {
+    const auto known = anti_spoofed.find(ip);
+    if (known == anti_spoofed.end()) return;
+    out.push_back(Withdraw{originator.mac_ip(known->second, ip)});
+    anti_spoofed.erase(known);
+  }
+
+  void own_mac(std::optional<net::MacAddress> mac, Actions& out) {
+    if (mac && !mac->is_unicast()) mac.reset();
+    if (mac == own) return;
+    if (own) out.push_back(Withdraw{originator.mac_ip(*own, std::nullopt)});
+    own = mac;
+    if (own)
+      out.push_back(Originate{originator.mac_ip(*own, std::nullopt),
+                              originator.mac_attributes(MacMobility{true, 0}, std::nullopt)});
   }
 
   // --- events
@@ -287,6 +342,8 @@ struct MacVrf::Impl {
               Actions& out) {
     if (!is_usable_key(route)) return;
     const auto path = import_path(settings, route, attributes);
+    if (route.mac == settings.anti_spoof_mac) return remote_anti_spoof(route, path, out);
+    if (placeless(route.mac)) return;
     const auto known = macs.find(route.mac);
     if (!path && known == macs.end()) return;
     Record& record = known != macs.end() ? known->second : macs[route.mac];
@@ -361,6 +418,10 @@ struct MacVrf::Impl {
   void local_mac(net::MacAddress mac, net::IfIndex port, bool sticky, net::TimePoint now,
                  Actions& out) {
     if (!mac.is_unicast()) return;
+    if (placeless(mac)) {  // a member sends from it
+      report_stray(mac, {}, AtPort{port, sticky}, now, out);
+      return;
+    }
     Record& record = macs[mac];
     if (record.frozen() && *record.frozen_until <= now)
       settle(mac, record, Cause::Other, now, out);  // its hold-down is over: judge it afresh
@@ -404,10 +465,11 @@ struct MacVrf::Impl {
                      Actions& out) {
     if (!mac.is_unicast() || ip.is_unspecified() || ip.is_multicast()) return;
     // RFC 9047 / G14: the old MAC's route is withdrawn before the new one's goes out.
+    const bool anycast = settings.anycast_macs > 1 && ip.is_v6();
     if (const auto old = local_bindings.find(ip);
-        old != local_bindings.end() && old->second.mac != mac)
+        !anycast && old != local_bindings.end() && !old->second.contains(mac))
       local_binding_gone(ip, out);
-    local_bindings[ip] = {mac, flags};
+    local_bindings[ip][mac] = flags;
     macs[mac].local_ips.insert(ip);
     resync(mac, out);
   }
@@ -415,9 +477,15 @@ struct MacVrf::Impl {
   void local_binding_gone(net::IpAddress ip, Actions& out) {
     const auto found = local_bindings.find(ip);
     if (found == local_bindings.end()) return;
-    const net::MacAddress mac = found->second.mac;
+    std::vector<net::MacAddress> bound;
+    for (const auto& [mac, flags] : found->second) bound.push_back(mac);
+    for (const auto& mac : bound) local_binding_gone(ip, mac, out);
+  }
+  void local_binding_gone(net::IpAddress ip, net::MacAddress mac, Actions& out) {
+    const auto found = local_bindings.find(ip);
+    if (found == local_bindings.end() || found->second.erase(mac) == 0) return;
+    if (found->second.empty()) local_bindings.erase(found);
     macs[mac].local_ips.erase(ip);
-    local_bindings.erase(found);
     resync(mac, out);
   }
 
@@ -508,6 +576,30 @@ Actions MacVrf::local_binding(net::IpAddress ip, net::MacAddress mac, ArpNdFlags
 Actions MacVrf::local_binding_gone(net::IpAddress ip, net::TimePoint) {
   Actions out;
   impl_->local_binding_gone(ip, out);
+  return out;
+}
+
+Actions MacVrf::local_binding_gone(net::IpAddress ip, net::MacAddress mac, net::TimePoint) {
+  Actions out;
+  impl_->local_binding_gone(ip, mac, out);
+  return out;
+}
+
+Actions MacVrf::own_mac(std::optional<net::MacAddress> mac, net::TimePoint) {
+  Actions out;
+  impl_->own_mac(mac, out);
+  return out;
+}
+
+Actions MacVrf::anti_spoof(net::IpAddress ip, net::MacAddress mac, net::TimePoint) {
+  Actions out;
+  impl_->anti_spoof(ip, mac, out);
+  return out;
+}
+
+Actions MacVrf::anti_spoof_gone(net::IpAddress ip, net::TimePoint) {
+  Actions out;
+  impl_->anti_spoof_gone(ip, out);
   return out;
 }
 

@@ -57,6 +57,12 @@ struct RemoteBindingChanged {  // a MAC/IP route of another PE won, changed, or 
   std::optional<net::MacAddress> mac;
   ArpNdFlags flags;
   net::IpAddress vtep;
+  struct Other {
+    net::MacAddress mac;
+    ArpNdFlags flags;
+    net::IpAddress vtep;
+  };
+  std::vector<Other> others{};  // further MACs of an anycast address
 };
 enum class AlarmKind : uint8_t {
   DuplicateMac,  // moved too often: frozen (RFC 7432 section 15.1)
@@ -112,11 +118,23 @@ class MacVrf {
   // The port went down or away: everything behind it is withdrawn.
   [[nodiscard]] Actions port_down(net::IfIndex port, net::TimePoint now);
 
+  // The PE's own MAC, of its bridge: goes out as a MAC route that can't move, so that answers to
+  // what the PE asks come back through the fabric. None: withdrawn.
+  [[nodiscard]] Actions own_mac(std::optional<net::MacAddress> mac, net::TimePoint now);
+  // The address is a duplicate: goes out as MAC/IP route with the anti-spoof MAC, which can't move
+  // (RFC 9161 section 3.7 c). Replaces an earlier one.
+  [[nodiscard]] Actions anti_spoof(net::IpAddress ip, net::MacAddress mac, net::TimePoint now);
+  [[nodiscard]] Actions anti_spoof_gone(net::IpAddress ip, net::TimePoint now);
+
   // The proxy found a binding behind one of our ports: goes out as MAC/IP route while its MAC is
-  // local. Replaces an earlier MAC of the same IP. It is remembered until local_binding_gone().
+  // local. Replaces an earlier MAC of the same IP, unless that may have several (anycast). It is
+  // remembered until local_binding_gone().
   [[nodiscard]] Actions local_binding(net::IpAddress ip, net::MacAddress mac, ArpNdFlags flags,
                                       net::TimePoint now);
+  // Of all MACs, or of one.
   [[nodiscard]] Actions local_binding_gone(net::IpAddress ip, net::TimePoint now);
+  [[nodiscard]] Actions local_binding_gone(net::IpAddress ip, net::MacAddress mac,
+                                           net::TimePoint now);
 
   // Timers: hold-down of duplicates (0 s: until the operator clears it). deadline() is kNever when
   // nothing waits.

@@ -2,6 +2,8 @@
 // One winner for each IP address over all MACs and PEs: RFC 9047 section 3.2.
 #include "evpn/remote_bindings.h"
 
+#include <algorithm>
+
 namespace evpn {
 
 void RemoteBindings::set(net::IpAddress ip, const net::RouteDistinguisher& rd, net::MacAddress mac,
@@ -17,11 +19,12 @@ void RemoteBindings::set(net::IpAddress ip, const net::RouteDistinguisher& rd, n
 
 // 1. With an immutable route, only the MAC of the latest immutable one is in question: it overrides
 //    what is not immutable, and an earlier immutable one with another MAC.
-// 2. The latest sequence number.
-// 3. The latest arrival.
+// 2. The anti-spoof MAC.
+// 3. The latest sequence number.
+// 4. The latest arrival.
 template <class Eligible>
 std::optional<RemoteBindings::Binding> RemoteBindings::best(const Entry& entry,
-                                                            const Eligible& eligible) {
+                                                            const Eligible& eligible) const {
   std::optional<net::MacAddress> immutable;
   uint64_t latest = 0;
   for (const auto& [key, candidate] : entry.candidates) {
@@ -35,9 +38,11 @@ std::optional<RemoteBindings::Binding> RemoteBindings::best(const Entry& entry,
   for (const auto& [key, candidate] : entry.candidates) {
     if (!eligible(key.second, candidate.path)) continue;
     if (immutable && (!candidate.path.flags.immutable || key.second != *immutable)) continue;
-    const bool better =
+    const bool disputed = anti_spoof_ == key.second;
+    bool better =
         chosen == nullptr || later(candidate.path.sequence, chosen->path.sequence) ||
         (candidate.path.sequence == chosen->path.sequence && candidate.arrival > chosen->arrival);
+    if (chosen != nullptr && disputed != (anti_spoof_ == mac)) better = disputed;
     if (!better) continue;
     chosen = &candidate;
     mac = key.second;
@@ -46,8 +51,27 @@ std::optional<RemoteBindings::Binding> RemoteBindings::best(const Entry& entry,
   return Binding{mac, chosen->path.vtep, chosen->path.flags};
 }
 
-bool RemoteBindings::choose(net::IpAddress ip, const Frozen& frozen,
-                            std::optional<Binding>& winner) {
+std::vector<RemoteBindings::Binding> RemoteBindings::others_of(const Entry& entry,
+                                                               const Binding& winner) const {
+  std::vector<std::pair<uint64_t, Binding>> by_arrival;
+  for (const auto& [key, candidate] : entry.candidates) {
+    const bool twice = key.second == winner.mac ||
+                       std::ranges::any_of(by_arrival, [&, mac = key.second](const auto& one) {
+                         return one.second.mac == mac;
+                       });
+    if (!twice)
+      by_arrival.emplace_back(candidate.arrival,
+                              Binding{key.second, candidate.path.vtep, candidate.path.flags});
+  }
+  std::ranges::sort(by_arrival, {}, &std::pair<uint64_t, Binding>::first);
+  std::vector<Binding> others;
+  for (const auto& [arrival, one] : by_arrival)
+    if (others.size() + 1 < macs_) others.push_back(one);
+  return others;
+}
+
+bool RemoteBindings::choose(net::IpAddress ip, const Frozen& frozen, std::optional<Binding>& winner,
+                            std::vector<Binding>& others) {
   const auto found = entries_.find(ip);
   if (found == entries_.end()) return false;
   Entry& entry = found->second;
@@ -56,8 +80,12 @@ bool RemoteBindings::choose(net::IpAddress ip, const Frozen& frozen,
            (entry.winner && entry.winner->mac == mac && entry.winner->vtep == path.vtep);
   });
   if (!winner) winner = best(entry, [](net::MacAddress, const RemotePath&) { return true; });
-  const bool changed = winner != entry.winner;
+  others.clear();
+  if (winner && macs_ > 1 && ip.is_v6() && !winner->flags.immutable && winner->mac != anti_spoof_)
+    others = others_of(entry, *winner);
+  const bool changed = winner != entry.winner || others != entry.others;
   entry.winner = winner;
+  entry.others = others;
   if (entry.candidates.empty()) entries_.erase(found);
   return changed;
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "evpn/import.h"
 #include "net/ip_address.h"
@@ -16,6 +17,11 @@ namespace evpn {
 
 class RemoteBindings {
  public:
+  // `anti_spoof`: who binds an address to this MAC knows that it is in dispute (RFC 9161 section
+  // 3.7), which counts more than what the claimants say. `macs`: of an IPv6 address, at most.
+  RemoteBindings(const std::optional<net::MacAddress>& anti_spoof, uint32_t macs)
+      : anti_spoof_(anti_spoof), macs_(macs) {}
+
   struct Binding {
     net::MacAddress mac;
     net::IpAddress vtep;
@@ -30,8 +36,9 @@ class RemoteBindings {
            const std::optional<RemotePath>& path);
   // Chooses again. True when the winner is not the one of the last call; `winner` then says which.
   // Routes of a frozen MAC change nothing, as long as another one or what they said before stands.
-  [[nodiscard]] bool choose(net::IpAddress ip, const Frozen& frozen,
-                            std::optional<Binding>& winner);
+  // `others` are the other MACs of an anycast address, in the order in which they came.
+  [[nodiscard]] bool choose(net::IpAddress ip, const Frozen& frozen, std::optional<Binding>& winner,
+                            std::vector<Binding>& others);
 
  private:
   struct Candidate {
@@ -42,9 +49,14 @@ class RemoteBindings {
   struct Entry {
     std::map<Key, Candidate> candidates;
     std::optional<Binding> winner;
+    std::vector<Binding> others;
   };
   template <class Eligible>
-  static std::optional<Binding> best(const Entry& entry, const Eligible& eligible);
+  std::optional<Binding> best(const Entry& entry, const Eligible& eligible) const;
+  std::vector<Binding> others_of(const Entry& entry, const Binding& winner) const;
+
+  std::optional<net::MacAddress> anti_spoof_;
+  uint32_t macs_ = 1;
 
   std::map<net::IpAddress, Entry> entries_;
   uint64_t arrivals_ = 0;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "net/ip_address.h"
+#include "net/mac_address.h"
 #include "net/route_distinguisher.h"
 #include "net/strong.h"
 
@@ -36,6 +37,13 @@ struct Settings {
   uint32_t duplicate_moves = 5;
   std::chrono::seconds duplicate_window{180};
   std::chrono::seconds duplicate_hold{540};
+  // Of bindings whose routes don't say whether they are a router's (RFC 9047 section 3.2).
+  bool default_router = true;
+  // RFC 9161 section 3.7: every PE has this MAC, so that it takes no part in mobility, nor in the
+  // detection of duplicates.
+  std::optional<net::MacAddress> anti_spoof_mac;
+  // An IPv6 address may be at so many MACs at once (RFC 9161 section 3.2.1); 1: anycast is off.
+  uint32_t anycast_macs = 1;
   bool operator==(const Settings&) const = default;
 };
 

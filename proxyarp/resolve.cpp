@@ -14,7 +14,8 @@ bool BindingTable::fits(const FixedPart& fixed, const Place& at) const {
                                          : at.where == MacWhere::Remote && fixed.port.empty();
 }
 
-// Of several that are there: the one that claimed the address last, else the one that came last.
+// Of several that are there: the one that claimed the address last, else the one that had it, else
+// the one that came last.
 std::optional<InUse> BindingTable::resolve_fixed(const Binding& binding) const {
   const FixedPart& fixed = *binding.fixed;
   InUse best{};
@@ -27,7 +28,10 @@ std::optional<InUse> BindingTable::resolve_fixed(const Binding& binding) const {
     if (at.where == MacWhere::Nowhere && told != binding.evpn.end())
       at = {MacWhere::Remote, {}, told->order};
     if (!fits(fixed, at)) continue;
-    if (mac == binding.chosen) at.order = UINT64_MAX;
+    if (mac == binding.chosen)
+      at.order = UINT64_MAX;
+    else if (binding.in_use && mac == binding.in_use->mac)
+      at.order = UINT64_MAX - 1;
     if (at.order <= best_order) continue;
     best_order = at.order;
     best.mac = mac;

@@ -17,6 +17,7 @@ enum {
   PL_BINDING_VERSION = 2,  // of the keys and values of bind4, bind6 and macs alone
 
   PL_MAX_PORTS = 1024,
+  PL_NEAR_PORTS = 4096,               // a power of two
   PL_MAX_CONFIGS = 2 * PL_MAX_PORTS,  // an update goes to a free slot, then the port points there
   PL_MAX_MACS = 64,
   PL_MAX_ETHERTYPES = 8,
@@ -134,6 +135,13 @@ struct pl_port {
   __u32 slot;
   __u32 config;
 } __attribute__((aligned(8)));
+
+// --- map "near": the same, for a start: at ifindex modulo PL_NEAR_PORTS one of those with it
+struct pl_near {
+  struct pl_port port;
+  __u32 ifindex;
+  __u32 zero;
+};
 
 // Frames to this MAC end here; what is no ARP or ND only, when it is `own_mac` as well.
 struct pl_trap {

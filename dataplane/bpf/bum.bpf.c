@@ -101,13 +101,29 @@ static __always_inline int intercept(struct run* run, __u32 cls) {
   return TC_ACT_SHOT;
 }
 
+// Writes the first `len` octets, PL_ARP_ANSWER or PL_NS_END, into memory whose end was checked.
+static __always_inline void put(void* data, const struct pl_head* head, int len) {
+  *(__u16*)data = *(const __u16*)head->b;
+  *(__u32*)(data + 2) = *(const __u32*)(head->b + 2);
+  for (int i = 6; i + 8 <= len; i += 8) *(__u64*)(data + i) = *(const __u64*)(head->b + i);
+  if (len != PL_ARP_ANSWER) return;
+  *(__u32*)(data + PL_PEEK) = 0;
+  *(__u16*)(data + PL_PEEK + 4) = 0;
+}
+
 // Writes the answer over the request and sends it out of the port that it came from.
 static __always_inline int reply(struct run* run, const struct pl_head* head, __u32 len, __u32 cls,
                                  const struct owner* target, __u64 asker) {
   struct __sk_buff* skb = skb_of(run);
   if (skb->len != len && bpf_skb_change_tail(skb, len, 0)) return drop(run, cls, PL_NO_MEMORY);
-  if (bpf_skb_store_bytes(skb, 0, head->b, len, BPF_F_RECOMPUTE_CSUM))
-    return drop(run, cls, PL_NO_MEMORY);
+  void *data = (void*)(long)skb->data, *end = (void*)(long)skb->data_end;
+  if (data + len > end) {  // not in one piece
+    if (bpf_skb_pull_data(skb, len)) return drop(run, cls, PL_NO_MEMORY);
+    data = (void*)(long)skb->data;
+    end = (void*)(long)skb->data_end;
+    if (data + len > end) return drop(run, cls, PL_NO_MEMORY);
+  }
+  put(data, head, len);
   count_answer(run, target, asker, cls);
   skb->tc_index = PL_IS_ANSWER;
   return bpf_redirect(run->config->ifindex, 0);
@@ -127,17 +143,14 @@ static __always_inline int group_arp(struct run* run, struct pl_head* head,
   return reply(run, head, PL_ARP_ANSWER, PL_CLASS_ARP, &target, asker);
 }
 
-static __always_inline int load_ns(struct __sk_buff* skb, struct pl_head* head) {
-  const void *data = (const void*)(long)skb->data, *end = (const void*)(long)skb->data_end;
-  if (data + PL_NS_END > end)
-    return bpf_skb_load_bytes(skb, PL_PEEK, head->b + PL_PEEK, PL_NS_END - PL_PEEK) != 0;
-  take_ns(head, data);
-  return 0;
+static __always_inline int load_ns(struct __sk_buff* skb, struct pl_head* head, __u32 seen) {
+  return seen < PL_NS_END &&
+         bpf_skb_load_bytes(skb, PL_PEEK, head->b + PL_PEEK, PL_NS_END - PL_PEEK) != 0;
 }
 
 static __always_inline int group_nd(struct run* run, struct pl_head* head,
                                     const struct pl_frame* frame) {
-  if (frame->nd != PL_NS || frame->len < PL_NS_END || load_ns(skb_of(run), head) ||
+  if (frame->nd != PL_NS || frame->len < PL_NS_END || load_ns(skb_of(run), head, frame->head) ||
       !pl_ns_plain(head, frame))
     return intercept(run, PL_CLASS_ND);
   const struct owner target = owner6(run, head->b + PL_ND_TARGET);
@@ -155,13 +168,16 @@ static __always_inline int group_nd(struct run* run, struct pl_head* head,
 // own question, perhaps.
 static __always_inline __u32 unicast_neighbor(struct run* run, const struct pl_head* head,
                                               const struct pl_frame* frame, int to_us) {
+  const __u64 source = pl_mac(head->b + 6);
   struct owner sender = {};
-  __u64 mac = 0;
-  int made = 0;
+  __u64 mac = source;
+  int made = 0, spoofed = 0;
   if (frame->type == PL_TYPE_ARP) {
-    made = pl_arp_ethernet(head) && pl_word(head->b + PL_SPA) != 0;
-    if (made) sender = owner4(run, head->b + PL_SPA);
-    mac = pl_mac(head->b + PL_SHA);
+    if (pl_arp_ethernet(head)) {
+      made = pl_word(head->b + PL_SPA) != 0;
+      if (made) sender = owner4(run, head->b + PL_SPA);
+      mac = pl_mac(head->b + PL_SHA);
+    }
   } else {
     struct pl_claim claim;
     const __u32 reason = pl_nd_claim(skb_of(run), head, frame, &claim);
@@ -169,8 +185,12 @@ static __always_inline __u32 unicast_neighbor(struct run* run, const struct pl_h
     made = claim.made;
     if (made) sender = owner6(run, claim.ip);
     mac = claim.mac;
+    if (frame->nd == PL_NA && !pl_same16(claim.ip, head->b + PL_IP6_SOURCE)) {
+      const struct owner speaker = owner6(run, head->b + PL_IP6_SOURCE);
+      spoofed = speaker.entry && pl_mac(speaker.mac) != source;
+    }
   }
-  const int spoofed = sender.entry && pl_mac(sender.mac) != mac;
+  spoofed |= mac != source || (sender.entry && pl_mac(sender.mac) != mac);
   const int news = made && run->config->learn && !at_home(run, &sender, mac);
   if (spoofed || news || to_us)
     punt(run, PL_PUNT_COPY);
@@ -216,16 +236,20 @@ static __always_inline int in_a_vlan(const struct __sk_buff* skb) {
   return skb->vlan_present && (skb->vlan_tci & 0xfff) != 0;
 }
 
-static __always_inline int load_head(struct __sk_buff* skb, struct pl_head* head) {
+// How many of the first octets it has got, at least PL_ETH; 0: the frame is too short.
+static __always_inline __u32 load_head(struct __sk_buff* skb, struct pl_head* head) {
   const void *data = (const void*)(long)skb->data, *end = (const void*)(long)skb->data_end;
   if (data + PL_PEEK <= end) {
     take(head, data);
-    return 0;
+    if (data + PL_NS_END > end) return PL_PEEK;
+    take_ns(head, data);
+    return PL_NS_END;
   }
   __u32 len = skb->len;
   if (len > PL_PEEK) len = PL_PEEK;
   asm volatile("" : "+r"(len));
-  return len < PL_ETH || len > PL_PEEK || bpf_skb_load_bytes(skb, 0, head->b, len) != 0;
+  if (len < PL_ETH || len > PL_PEEK || bpf_skb_load_bytes(skb, 0, head->b, len)) return 0;
+  return len;
 }
 
 static __always_inline int data_path(struct __sk_buff* skb, __u32 hook) {
@@ -235,8 +259,9 @@ static __always_inline int data_path(struct __sk_buff* skb, __u32 hook) {
 
   struct pl_head head = {};
   struct pl_frame frame;
-  if (load_head(skb, &head)) return drop(&run, PL_CLASS_CONTROL, PL_MALFORMED);
-  pl_look(&head, len, &frame);
+  const __u32 seen = load_head(skb, &head);
+  if (!seen) return drop(&run, PL_CLASS_CONTROL, PL_MALFORMED);
+  pl_look(&head, seen, len, &frame);
 
   if (skb->vlan_present && !pl_allowed(run.config, PL_VLAN_TAG))
     return drop(&run, frame.cls, PL_VLAN_TAG);
@@ -292,12 +317,6 @@ int pl_egress(struct __sk_buff* skb) {
 // --- native XDP at a member's port: the answers to plain requests of the usual length. The tc
 // program sees all else, so nothing is refused here but what is over the limit of answers.
 
-static __always_inline void put(void* data, const struct pl_head* head, int len) {
-  *(__u16*)data = *(const __u16*)head->b;
-  *(__u32*)(data + 2) = *(const __u32*)(head->b + 2);
-  for (int i = 6; i + 8 <= len; i += 8) *(__u64*)(data + i) = *(const __u64*)(head->b + i);
-}
-
 static __always_inline int answer_in_xdp(struct run* run, const struct owner* target,
                                          const struct owner* sender, const struct pl_head* head,
                                          __u32 cls) {
@@ -324,7 +343,7 @@ int pl_xdp(struct xdp_md* context) {
   struct pl_head head = {};
   struct pl_frame frame;
   take(&head, data);
-  pl_look(&head, len, &frame);
+  pl_look(&head, PL_PEEK, len, &frame);
   if (pl_check_link(run.config, PL_IN, &head, &frame) != PL_PASSED || frame.cls == PL_CLASS_CONTROL)
     return XDP_PASS;
 
@@ -335,9 +354,7 @@ int pl_xdp(struct xdp_md* context) {
     const int action = answer_in_xdp(&run, &target, &sender, &head, PL_CLASS_ARP);
     if (action != XDP_TX) return action;
     pl_arp_answer(&head, target.mac);
-    put(data, &head, PL_PEEK);
-    *(__u32*)(data + PL_PEEK) = 0;
-    *(__u16*)(data + PL_PEEK + 4) = 0;
+    put(data, &head, PL_ARP_ANSWER);
     return XDP_TX;
   }
   if (frame.type != PL_TYPE_IPV6 || data + PL_NS_END > end) return XDP_PASS;

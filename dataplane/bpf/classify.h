@@ -39,6 +39,7 @@ struct pl_frame {
   __u32 len;
   __u16 type;  // EtherType; below 0x600: IEEE 802.3 length, so LLC
   __u16 l4;    // offset of what follows the IP headers; 0: none seen
+  __u16 head;  // how many octets pl_head has of it
   __u8 proto;  // of that
   __u8 group;  // destination is not one host
   __u8 nd;     // ICMPv6 type of an NS or NA, else 0
@@ -61,9 +62,10 @@ PL_INLINE int pl_starts(const __u8* p, __u8 a, __u8 b, __u8 c, __u8 d, __u8 e) {
   return p[0] == a && p[1] == b && p[2] == c && p[3] == d && p[4] == e;
 }
 
-// head has at least PL_ETH octets of the frame, zero after its end.
-PL_INLINE void pl_look(const struct pl_head* head, __u32 len, struct pl_frame* frame) {
+// head has the frame's first `seen` octets, at least PL_ETH, and zeros after its end.
+PL_INLINE void pl_look(const struct pl_head* head, __u32 seen, __u32 len, struct pl_frame* frame) {
   frame->len = len;
+  frame->head = (__u16)seen;
   frame->type = pl_u16(head->b + 12);
   frame->l4 = 0;
   frame->proto = 0;
@@ -240,8 +242,9 @@ PL_INLINE __u32 pl_ipv6_reason(pl_source* source, const struct pl_head* head,
   frame->proto = next;
   frame->l4 = (__u16)offset;
   if (next == PL_ICMPV6) {
-    __u8 type = 0;
-    if (pl_load(source, offset, &type, 1)) return PL_HEADER_CHAIN;
+    __u8 type = head->b[PL_PEEK];
+    if ((offset != PL_PEEK || frame->head <= PL_PEEK) && pl_load(source, offset, &type, 1))
+      return PL_HEADER_CHAIN;
     return pl_icmpv6_reason(type, fragmented, frame);
   }
   return frame->group ? pl_group_reason(source, frame) : (__u32)PL_PASSED;

@@ -21,6 +21,12 @@ struct {
 } ports SEC(".maps");
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, PL_NEAR_PORTS);
+  __type(key, __u32);
+  __type(value, struct pl_near);
+} near SEC(".maps");
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(max_entries, PL_MAX_CONFIGS);
   __type(key, __u32);
   __type(value, struct pl_config);

@@ -85,8 +85,9 @@ PL_INLINE __u16 pl_nd_sum(const struct pl_head* head) {
 PL_INLINE int pl_ns_plain(const struct pl_head* head, const struct pl_frame* frame) {
   const __u8* b = head->b;
   const __u8 *destination = b + PL_IP6_DESTINATION, *target = b + PL_ND_TARGET;
-  if (frame->len < PL_NS_END || b[PL_ETH + 6] != PL_ICMPV6 || b[PL_ETH + 7] != 255 ||
-      pl_u16(b + PL_ETH + 4) != PL_NS_END - PL_PEEK || b[PL_ICMP6] != PL_NS || b[PL_ICMP6 + 1] != 0)
+  if (frame->len < PL_NS_END || b[PL_ETH] >> 4 != 6 || b[PL_ETH + 6] != PL_ICMPV6 ||
+      b[PL_ETH + 7] != 255 || pl_u16(b + PL_ETH + 4) != PL_NS_END - PL_PEEK ||
+      b[PL_ICMP6] != PL_NS || b[PL_ICMP6 + 1] != 0)
     return 0;
   if (b[PL_ND_OPTION] != 1 || b[PL_ND_OPTION + 1] != 1 ||
       pl_mac(b + PL_ND_OPTION + 2) != pl_mac(b + 6))

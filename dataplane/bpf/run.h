@@ -21,7 +21,13 @@ struct run {
 
 // 0: not a port of ours.
 static __always_inline int find_port(struct run* run, __u32 ifindex) {
-  const struct pl_port* found = bpf_map_lookup_elem(&ports, &ifindex);
+  const __u32 index = ifindex % PL_NEAR_PORTS;
+  const struct pl_near* nearby = bpf_map_lookup_elem(&near, &index);
+  const struct pl_port* found = 0;
+  if (nearby && nearby->ifindex == ifindex)
+    found = &nearby->port;
+  else
+    found = bpf_map_lookup_elem(&ports, &ifindex);
   if (!found) return 0;
   const struct pl_port port = *found;
   run->slot = port.slot;

@@ -41,9 +41,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 
   pl_source source{bytes};
   pl_head head{};
-  std::memcpy(head.b, bytes.data(), std::min(bytes.size(), sizeof head.b));
+  const size_t seen = std::min(bytes.size(), sizeof head.b);
+  std::memcpy(head.b, bytes.data(), seen);
   pl_frame frame{};
-  pl_look(&head, static_cast<__u32>(bytes.size()), &frame);
+  pl_look(&head, static_cast<__u32>(seen), static_cast<__u32>(bytes.size()), &frame);
   const __u32 reason = pl_check(&source, &config, hook, &head, &frame);
   require(reason == PL_PASSED || (reason >= PL_FIRST_DROP && reason < PL_REASONS));
   require(frame.cls < PL_CLASSES);

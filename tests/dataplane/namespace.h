@@ -94,6 +94,9 @@ class BpfTest : public testing::Test {
       run("ip link set " + m + " up");
       run("ip link set " + p + " up");
     }
+    for (const char* m : {"m1", "m2"})  // the kernel lets a port forward some time after that
+      run(std::string("until bridge link show dev ") + m +
+          " | grep -q 'state forwarding'; do :; done");
   }
   void reopen(const dataplane::FastPathOptions& with) {
     fast_path.reset();

@@ -191,6 +191,14 @@ std::string hex(const Bytes& frame) {
   return out;
 }
 
+bool claims_far_address(const Bytes& frame) {
+  const bool is_arp = frame[12] == 0x08 && frame[13] == 0x06;
+  const auto address = ip(is_arp ? "192.0.2.9" : "2001:db8:1::9");
+  const std::size_t at = is_arp ? 28 : 62;
+  return frame.size() >= at + address.bytes().size() &&
+         std::ranges::equal(address.bytes(), std::span(frame).subspan(at, address.bytes().size()));
+}
+
 Bytes padded(Bytes frame) {
   if (frame.size() < 60) frame.resize(60);
   return frame;
@@ -208,7 +216,7 @@ void Agreement::judge_xdp(const Bytes& frame, const KernelSays& tc) {
   } else {
     EXPECT_EQ(action, XDP_PASS);
     EXPECT_EQ(out, frame);
-    const bool usual = frame.size() == 60 || frame.size() == 86;
+    const bool usual = frame.size() == (frame[12] == 0x08 ? 60 : 86);
     EXPECT_FALSE(usual && tc.action == TC_ACT_REDIRECT) << "left to tc";
   }
 }
@@ -223,7 +231,8 @@ void Agreement::judge(const Bytes& frame) {
   const auto outcome = other_one.member_frame(port, frame, false, kNow);
   SCOPED_TRACE("kernel: " + says.counter + ", responder: " + to_string(outcome.verdict));
   const auto reason = says.counter.substr(says.counter.find(' ') + 1);
-  const std::set<Verdict> refusals{Verdict::SpoofedSender, Verdict::NotOwner};
+  const std::set<Verdict> passing{Verdict::Answered, Verdict::Learned, Verdict::Flooded,
+                                  Verdict::Forwarded};
   if (says.action == TC_ACT_REDIRECT) {
     ++answered;
     EXPECT_EQ(reason, "answered");
@@ -245,13 +254,16 @@ void Agreement::judge(const Bytes& frame) {
     else if (reason == "owner-asked")
       EXPECT_EQ(outcome.verdict, Verdict::OwnerAsked);
     else if (reason == "spoofed-sender")
-      EXPECT_TRUE(refusals.contains(outcome.verdict));
+      // What says that an address of another PE has moved is held back until the responder, which
+      // gets a copy, has confirmed that.
+      EXPECT_TRUE(!passing.contains(outcome.verdict) || claims_far_address(frame));
     else  // refused before ARP and ND were looked at: then nothing would have been answered either
       EXPECT_NE(outcome.verdict, Verdict::Answered);
   } else {
     // Goes its way: what the responder says of unicast comes down to that.
     EXPECT_NE(outcome.verdict, Verdict::Answered);
-    EXPECT_FALSE(refusals.contains(outcome.verdict));
+    EXPECT_NE(outcome.verdict, Verdict::SpoofedSender);
+    EXPECT_NE(outcome.verdict, Verdict::NotOwner);
   }
 }
 
@@ -261,8 +273,8 @@ std::vector<Bytes> originals() {
   std::vector<Bytes> out;
   for (const char* target : {"192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4", "192.0.2.9",
                              "192.0.2.77", "198.51.100.1", "0.0.0.0"})
-    for (const char* sender : {"192.0.2.1", "192.0.2.3", "192.0.2.2", "192.0.2.66", "0.0.0.0",
-                               "198.51.100.7", "192.0.2.255"})
+    for (const char* sender : {"192.0.2.1", "192.0.2.3", "192.0.2.2", "192.0.2.9", "192.0.2.66",
+                               "0.0.0.0", "198.51.100.7", "192.0.2.255"})
       for (uint16_t op : std::initializer_list<uint16_t>{1, 2, 3, 8, 25})
         for (const auto& to : {net::kBroadcastMac, kBob, mac("02:00:00:00:be:00")})
           out.push_back(
@@ -298,7 +310,7 @@ std::vector<Bytes> originals() {
 TEST_F(Agreement, OnPlainAndOddFrames) {
   for (const auto& frame : originals()) judge(frame);
   for (const auto& c : cases()) judge(c.frame);
-  EXPECT_GT(answered, 10u);
+  EXPECT_GT(answered, 5u);
   EXPECT_GT(refused, 10u);
   EXPECT_GT(left, 100u);
 }

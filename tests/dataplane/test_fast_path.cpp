@@ -318,7 +318,7 @@ TEST_F(XdpTest, LeavesToTcWhatIsNotPlainOrNotAllowed) {
   config.macs = {kBob};
   set(config);
   alice->send(request());
-  EXPECT_EQ(count(m1, Direction::Ingress, "arp", "source-mac"), 1u);
+  EXPECT_EQ(count(m1, Direction::Ingress, "broadcast", "source-mac"), 1u);
   config.enforce_macs = false;
   config.policy.allowed_ethertypes = {0x0800};
   set(config);
@@ -639,6 +639,44 @@ TEST_F(FastPathTest, OnlyOneOwner) {
   const auto second = FastPath::open(options());
   ASSERT_FALSE(second);
   EXPECT_THAT(second.error().what, HasSubstr("in use"));
+}
+
+// Ports whose numbers have the same remainder by PL_NEAR_PORTS.
+TEST_F(FastPathTest, PortsWithNumbersFarApart) {
+  const uint32_t twin = m1.value + PL_NEAR_PORTS;
+  lab::run("ip link add m3 index " + std::to_string(twin) + " type veth peer name p3");
+  lab::run("ip link set m3 up && ip link set p3 up");
+  const net::IfIndex m3(twin);
+  bind_both();
+  const net::MacAddress carol = mac("02:00:00:00:00:03");
+  bind("192.0.2.3", carol, m3);
+  const lab::Member third("p3");
+  const auto from_carol = arp_request({.sender_mac = carol, .sender = ip("192.0.2.3")});
+  const auto to_carol = cut(arp(carol, kBob,
+                                {.op = 2,
+                                 .sender_mac = kBob,
+                                 .sender = ip("192.0.2.2"),
+                                 .target_mac = carol,
+                                 .target = ip("192.0.2.3")}),
+                            60);
+  const auto both_answer = [&] {
+    EXPECT_EQ(ask(), Outcome::Answered);
+    third.send(from_carol);
+    EXPECT_EQ(third.receive(), to_carol);
+  };
+  set(port_config(m1));
+  set(port_config(m3));
+  both_answer();
+  set(port_config(m1));
+  both_answer();
+  ASSERT_TRUE(fast_path->remove_port(m1));
+  EXPECT_EQ(ask(), Outcome::Flooded);
+  set(port_config(m3));  // moves up
+  set(port_config(m1));
+  both_answer();
+  ASSERT_TRUE(fast_path->remove_port(m3));
+  EXPECT_EQ(ask(), Outcome::Answered);
+  lab::run("ip link del m3");
 }
 
 TEST_F(FastPathTest, ErrorsSayWhatIsWrong) {

@@ -240,7 +240,8 @@ pl_frame look(const Bytes& frame) {
   pl_frame out{};
   const auto head = head_of(frame);
   pl_source source{frame};
-  pl_look(&head, static_cast<uint32_t>(frame.size()), &out);
+  pl_look(&head, static_cast<uint32_t>(std::min(frame.size(), sizeof head.b)),
+          static_cast<uint32_t>(frame.size()), &out);
   pl_network_reason(&source, &head, &out);
   return out;
 }

@@ -41,8 +41,12 @@ inline net::IpAddress v6(uint8_t last) {
 }
 
 // --- ARP
+inline ArpFrame arp_request(uint8_t from, const net::IpAddress& target,
+                            const net::IpAddress& sender) {
+  return {net::kBroadcastMac, mac(from), ArpOperation::Request, mac(from), sender, {}, target};
+}
 inline ArpFrame arp_request(uint8_t from, const net::IpAddress& target) {
-  return {net::kBroadcastMac, mac(from), ArpOperation::Request, mac(from), v4(from), {}, target};
+  return arp_request(from, target, v4(from));
 }
 inline ArpFrame arp_probe(uint8_t from, const net::IpAddress& target) {
   ArpFrame arp = arp_request(from, target);
@@ -185,6 +189,13 @@ class Lan {
     return apply(responder_.port_up(port, name, now));
   }
   std::vector<Action> tick() { return apply(responder_.tick(now)); }
+  std::vector<Action> identify(net::MacAddress m) {
+    Responder::Identity identity;
+    identity.mac = m;
+    return apply(responder_.set_identity(identity, now));
+  }
+  // What a command did.
+  void keep(std::vector<Action> actions) { apply(std::move(actions)); }
 
   Outcome member(net::IfIndex port, const net::Bytes& bytes, bool copy = false) {
     Outcome outcome = responder_.member_frame(port, bytes, copy, now);

@@ -156,9 +156,13 @@ TEST(StaticBinding, SwapBehindAnotherPeIsAnnouncedHere) {
 TEST(StaticBinding, EvpnDoesNotOverride) {
   for (bool immutable : {false, true}) {
     Lan lan(with_bindings({fixed(v4(1), {mac(1)}, "alpha"), fixed(v4(9), {mac(9)})}));
-    EXPECT_THAT(lan.evpn(v4(1), mac(7), {}, immutable), IsEmpty());
-    EXPECT_THAT(lan.place_remote(mac(7)), IsEmpty());
-    EXPECT_THAT(lan.evpn(v4(9), mac(7), {}, immutable), IsEmpty());
+    // Of what two have for good there is an alarm, and nothing else.
+    for (const net::IpAddress& a : {v4(1), v4(9)}) {
+      const auto actions = lan.evpn(a, mac(7), {}, immutable);
+      EXPECT_EQ(actions.size(), immutable ? 1u : 0u);
+      EXPECT_EQ(all_of<Alarm>(actions).size(), actions.size());
+      EXPECT_THAT(lan.place_remote(mac(7)), IsEmpty());
+    }
     EXPECT_EQ(lan.view(v4(1))->mac, mac(1));
     EXPECT_FALSE(lan.view(v4(9))->answered);
     // The route of the PE where it is says so before its MAC is placed.
