@@ -51,7 +51,7 @@ void BindingTable::reconfigure() {
   auto fixed = provisioned_parts(context_.settings);
   by_member_.clear();
   for (const auto& [ip, part] : fixed)
-    for (net::MacAddress mac : part.allowed) by_member_[mac].insert(part.port);
+    for (net::MacAddress mac : part.allowed) by_member_.emplace(mac, part.port);
   for (auto& [ip, binding] : bindings_) {
     const auto now = fixed.find(ip);
     if (!binding.fixed || (now != fixed.end() && *binding.fixed == now->second)) continue;
@@ -202,6 +202,11 @@ void BindingTable::set_doubt(const net::IpAddress& ip, Doubt doubt) {
   erase_if_empty(ip);
 }
 
+void BindingTable::members_saw(const net::IpAddress& ip, net::MacAddress mac) {
+  if (Binding* binding = find(ip)) binding->members_know = mac;
+  announcements_.forget(ip);
+}
+
 // --- questions
 
 const Binding* BindingTable::find(const net::IpAddress& ip) const {
@@ -241,9 +246,12 @@ std::pair<MacWhere, net::IfIndex> BindingTable::whereabouts(net::MacAddress mac)
 }
 
 bool BindingTable::provisioned_at(net::MacAddress mac, net::IfIndex port) const {
-  const auto at = by_member_.find(mac);
-  if (at == by_member_.end()) return false;
-  return at->second.contains("") || at->second.contains(port_name(port));
+  return by_member_.contains({mac, ""}) || by_member_.contains({mac, port_name(port)});
+}
+
+bool BindingTable::provisioned(net::MacAddress mac) const {
+  const auto at = by_member_.lower_bound({mac, ""});
+  return at != by_member_.end() && at->first == mac;
 }
 
 std::string BindingTable::port_name(net::IfIndex port) const {
@@ -257,11 +265,12 @@ std::vector<net::IfIndex> BindingTable::ports() const {
   return all;
 }
 
-bool BindingTable::seen_since(net::MacAddress mac, net::TimePoint then) const {
+bool BindingTable::has_learned(net::MacAddress mac) const {
   for (auto at = by_mac_.lower_bound({mac, net::IpAddress{}});
-       at != by_mac_.end() && at->first == mac; ++at)
-    for (const LearnedPart& part : bindings_.at(at->second).learned)
-      if (part.mac == mac && part.seen > then) return true;
+       at != by_mac_.end() && at->first == mac; ++at) {
+    const auto& learned = bindings_.at(at->second).learned;
+    if (std::ranges::find(learned, mac, &LearnedPart::mac) != learned.end()) return true;
+  }
   return false;
 }
 

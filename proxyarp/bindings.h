@@ -123,6 +123,8 @@ class BindingTable {
   // Forgets what was learned of the address; of one MAC, or all. False: nothing was.
   bool forget(const net::IpAddress& ip, std::optional<net::MacAddress> mac = std::nullopt);
   void set_doubt(const net::IpAddress& ip, Doubt doubt);
+  // The owner's own frame was flooded to the members here.
+  void members_saw(const net::IpAddress& ip, net::MacAddress mac);
 
   [[nodiscard]] const Binding* find(const net::IpAddress& ip) const;
   [[nodiscard]] Binding* find(const net::IpAddress& ip);
@@ -137,13 +139,13 @@ class BindingTable {
   [[nodiscard]] std::pair<MacWhere, net::IfIndex> whereabouts(net::MacAddress mac) const;
   // Whether the MAC is provisioned, for this port or for any.
   [[nodiscard]] bool provisioned_at(net::MacAddress mac, net::IfIndex port) const;
-  [[nodiscard]] bool provisioned(net::MacAddress mac) const { return by_member_.contains(mac); }
+  [[nodiscard]] bool provisioned(net::MacAddress mac) const;
   [[nodiscard]] bool port_is_up(net::IfIndex port) const { return ports_.contains(port); }
   [[nodiscard]] std::string port_name(net::IfIndex port) const;
   [[nodiscard]] std::vector<net::IfIndex> ports() const;
   [[nodiscard]] const std::map<net::IpAddress, Binding>& all() const { return bindings_; }
-  // Whether another address of the MAC was seen since `then`.
-  [[nodiscard]] bool seen_since(net::MacAddress mac, net::TimePoint then) const;
+  // Whether anything is learned of the MAC.
+  [[nodiscard]] bool has_learned(net::MacAddress mac) const;
 
   // --- timers of learned parts, for maintenance
   using Timer = std::tuple<net::TimePoint, net::IpAddress, net::MacAddress>;
@@ -203,7 +205,7 @@ class BindingTable {
   std::map<net::IfIndex, uint32_t> learned_at_;                  // how many per port
   std::map<net::MacAddress, uint32_t> link_locals_;              // learned ones
   std::map<net::IfIndex, Pacer> new_at_;                         // rate of new ones
-  std::map<net::MacAddress, std::set<std::string>> by_member_;   // provisioned: ports, "" for any
+  std::set<std::pair<net::MacAddress, std::string>> by_member_;  // provisioned: port, "" for any
   std::vector<net::IpAddress> deserted_, arrived_;
   uint64_t order_ = 0;
   uint32_t fill_told_ = 0;  // percent

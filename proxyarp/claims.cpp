@@ -86,6 +86,7 @@ Responder::Impl::Bound Responder::Impl::learn(Incoming& in, const net::IpAddress
   if (table.learn(ip, mac, *in.port, flags) == Changed) {
     in.learned = true;
     in.of = ip;
+    in.to = mac;
   }
   duplicates.seen(ip, mac);
   return Bound::Fine;

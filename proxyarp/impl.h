@@ -44,10 +44,11 @@ struct Decision {
 struct Incoming {
   std::optional<net::IfIndex> port;  // none: out of the fabric
   std::span<const uint8_t> frame;
-  bool copy = false;                 // it was answered or passed on already
-  bool learned = false;              // it changed a binding ...
-  std::optional<net::IpAddress> of;  // ... of this address
-  bool seen_by_members = false;      // it was flooded to the ports here
+  bool copy = false;             // it was answered or passed on already
+  bool learned = false;          // it changed a binding ...
+  net::IpAddress of;             // ... of this address,
+  net::MacAddress to;            // to this MAC
+  bool seen_by_members = false;  // it was flooded to the ports here
 
   net::Bytes bytes() const { return {frame.begin(), frame.end()}; }
 };

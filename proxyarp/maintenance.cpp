@@ -38,10 +38,6 @@ void Maintenance::probe_seen(const net::IpAddress& ip) {
   if (table_.find(ip)) probed_.renew(ip, context_.now);
 }
 
-bool Maintenance::is_probed(const net::IpAddress& ip) const {
-  return probed_.contains(ip, context_.now);
-}
-
 // Zero: never.
 net::Duration Maintenance::period() const {
   const Settings& settings = context_.settings;
@@ -73,7 +69,8 @@ void Maintenance::due(const net::IpAddress& ip, LearnedPart& part) {
   const Binding& binding = *table_.find(ip);
   if (where != MacWhere::LocalPort || binding.doubt != Doubt::None)
     return table_.set_timer(ip, part, std::min(part.seen + age, now + every));
-  if (is_probed(ip)) return table_.set_timer(ip, part, now + kProbeQuiet);
+  if (const auto probed = probed_.since(ip, now))
+    return table_.set_timer(ip, part, *probed + kProbeQuiet);
   if (!pacer_.take(now)) return table_.set_timer(ip, part, pacer_.next(now));
   context_.emit(Transmit{port, *question_to(context_.identity, ip, part.mac)});
   if (part.asked < 250) ++part.asked;
@@ -83,9 +80,9 @@ void Maintenance::due(const net::IpAddress& ip, LearnedPart& part) {
 void Maintenance::expire(const net::IpAddress& ip, LearnedPart part) {
   const auto [where, port] = table_.whereabouts(part.mac);
   table_.forget(ip, part.mac);
-  // It was asked and is silent in all it has: the bridge shall forget it as well.
+  // It was asked and is silent in all that it had: the bridge shall forget it as well.
   const bool silent = part.asked > 0 && where == MacWhere::LocalPort &&
-                      !table_.provisioned(part.mac) && !table_.seen_since(part.mac, part.seen);
+                      !table_.provisioned(part.mac) && !table_.has_learned(part.mac);
   if (silent) context_.emit(FlushMac{part.mac, port});
 }
 

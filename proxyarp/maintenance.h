@@ -14,8 +14,6 @@ class Maintenance {
   // Somebody probes for the address: a question of ours could be taken for a conflict (RFC 5227
   // section 2.1.1).
   void probe_seen(const net::IpAddress& ip);
-  // Whether one was seen within the last ten seconds.
-  [[nodiscard]] bool is_probed(const net::IpAddress& ip) const;
   void tick();
   [[nodiscard]] net::TimePoint deadline() const;
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "proxyarp/offenders.h"
 
+#include <algorithm>
 #include <numeric>
+#include <vector>
 
 namespace proxyarp {
 namespace {
@@ -24,27 +26,24 @@ void Offenders::advance(Item& item, int64_t minute) {
 void Offenders::note(OffenderKind kind, const Who& who, uint64_t times) {
   List& list = lists_[static_cast<std::size_t>(kind)];
   const net::TimePoint now = context_.now;
-  auto at = list.items.find(who);
-  if (at == list.items.end()) {
+  auto at = list.find(who);
+  if (at == list.end()) {
     Item fresh;
     fresh.first = now;
     fresh.minute = minute_of(now);
-    if (list.items.size() >= kSize) {
-      const auto least = *list.by_count.begin();
-      fresh.count = least.first;
-      list.by_count.erase(list.by_count.begin());
-      list.items.erase(least.second);
+    if (list.size() >= kSize) {
+      const auto least =
+          std::ranges::min_element(list, {}, [](const auto& one) { return one.second.count; });
+      fresh.count = least->second.count;
+      list.erase(least);
     }
-    at = list.items.emplace(who, fresh).first;
-  } else {
-    list.by_count.erase({at->second.count, who});
+    at = list.emplace(who, fresh).first;
   }
   Item& item = at->second;
   item.count += times;
   item.last = now;
   advance(item, minute_of(now));
   item.minutes[static_cast<std::size_t>(item.minute) % kMinutes] += static_cast<uint32_t>(times);
-  list.by_count.emplace(item.count, who);
 }
 
 void Offenders::missed(net::IfIndex port, net::MacAddress asker, const net::IpAddress& target) {
@@ -72,21 +71,23 @@ void Offenders::missed(net::IfIndex port, net::MacAddress asker, const net::IpAd
 
 void Offenders::for_each(const std::function<void(const OffenderView&)>& visit) const {
   const net::TimePoint now = context_.now;
-  for (std::size_t kind = 0; kind < kKinds; ++kind)
-    for (auto at = lists_[kind].by_count.rbegin(); at != lists_[kind].by_count.rend(); ++at) {
-      Item item = lists_[kind].items.at(at->second);
+  for (std::size_t kind = 0; kind < kKinds; ++kind) {
+    std::vector<std::pair<Who, Item>> most(lists_[kind].begin(), lists_[kind].end());
+    std::ranges::sort(most, std::greater{}, [](const auto& one) { return one.second.count; });
+    for (auto& [who, item] : most) {
       advance(item, minute_of(now));
       OffenderView view;
       view.kind = static_cast<OffenderKind>(kind);
-      view.port = at->second.port;
-      view.mac = at->second.mac;
-      view.ip = at->second.ip;
+      view.port = who.port;
+      view.mac = who.mac;
+      view.ip = who.ip;
       view.count = item.count;
       view.per_minute = std::accumulate(item.minutes.begin(), item.minutes.end(), 0.0) / kMinutes;
       view.first = now - item.first;
       view.last = now - item.last;
       visit(view);
     }
+  }
 }
 
 }  // namespace proxyarp

@@ -9,8 +9,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
-#include <utility>
 
 #include "proxyarp/context.h"
 
@@ -39,10 +37,7 @@ class Offenders {
     std::array<uint32_t, kMinutes> minutes{};  // a ring
     int64_t minute = 0;                        // of the last one
   };
-  struct List {
-    std::map<Who, Item> items;
-    std::set<std::pair<uint64_t, Who>> by_count;
-  };
+  using List = std::map<Who, Item>;
   // The targets of one asker within a minute, as bits.
   struct Targets {
     std::array<uint64_t, 4> bits{};

@@ -118,8 +118,8 @@ Outcome Responder::member_frame(net::IfIndex port, std::span<const uint8_t> fram
     in.copy = copy;
     outcome.verdict = impl_->frame(in);
     // Members have seen the owner's own frame.
-    if (in.of && in.seen_by_members && outcome.verdict == Verdict::Flooded)
-      impl_->announcements.forget(*in.of);
+    if (in.learned && in.seen_by_members && outcome.verdict == Verdict::Flooded)
+      impl_->table.members_saw(in.of, in.to);
     if (copy && (outcome.verdict == Verdict::Answered || outcome.verdict == Verdict::Flooded ||
                  outcome.verdict == Verdict::Forwarded))
       outcome.verdict = in.learned ? Verdict::Learned : Verdict::Forwarded;

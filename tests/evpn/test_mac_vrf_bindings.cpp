@@ -274,4 +274,94 @@ TEST(RemoteBindings, AFrozenMacsBindingGoesWithItsRoute) {
   EXPECT_EQ(us.place(1), "10.0.0.2");
 }
 
+// --- addresses in dispute, the PE's own MAC, anycast
+
+evpn::Settings disputing() {
+  auto s = settings();
+  s.anti_spoof_mac = mac(170);
+  return s;
+}
+
+TEST(AntiSpoof, ARouteThatCannotMove) {
+  Pe us(disputing());
+  EXPECT_THAT(us.take(us.vrf.anti_spoof(ip("192.0.2.1"), mac(170), us.now)),
+              ElementsAre("+M170/192.0.2.1 MM:0,sticky"));
+  EXPECT_THAT(us.take(us.vrf.anti_spoof(ip("192.0.2.1"), mac(170), us.now)), IsEmpty());
+  EXPECT_THAT(us.take(us.vrf.anti_spoof(ip("2001:db8::1"), mac(170), us.now)),
+              ElementsAre("+M170/2001:db8::1 MM:0,sticky ND:R,O"));
+  EXPECT_THAT(us.take(us.vrf.anti_spoof(ip("192.0.2.1"), mac(171), us.now)),
+              ElementsAre("-M170/192.0.2.1", "+M171/192.0.2.1 MM:0,sticky"));
+  EXPECT_THAT(us.take(us.vrf.anti_spoof_gone(ip("192.0.2.1"), us.now)),
+              ElementsAre("-M171/192.0.2.1"));
+  EXPECT_THAT(us.take(us.vrf.anti_spoof_gone(ip("192.0.2.1"), us.now)), IsEmpty());
+}
+
+TEST(AntiSpoof, ItsMacIsAtNoPlaceAndNoDuplicate) {
+  Pe us(disputing());
+  for (uint32_t i = 0; i < 20; ++i) {
+    us.announce(Remote(2 + i % 3, 170, "192.0.2.1").seq(i, true));
+    us.learn(170, 10 + i % 2);
+  }
+  EXPECT_EQ(us.place(170), "nowhere");
+  EXPECT_EQ(us.model.bindings.at(ip("192.0.2.1")).mac, mac(170));
+  EXPECT_TRUE(us.model.places.empty());
+}
+
+TEST(AntiSpoof, CountsMoreThanTheClaimants) {
+  Pe us(disputing());
+  us.announce(Remote(2, 170, "192.0.2.1").seq(0, true));
+  us.announce(Remote(3, 1, "192.0.2.1").seq(9));
+  EXPECT_EQ(us.model.bindings.at(ip("192.0.2.1")).mac, mac(170));
+  us.announce(Remote(4, 2, "192.0.2.1").nd(false, false, true));
+  EXPECT_EQ(us.model.bindings.at(ip("192.0.2.1")).mac, mac(2)) << "but not than what is for good";
+  us.withdraw(Remote(4, 2, "192.0.2.1"));
+  EXPECT_THAT(us.withdraw(Remote(2, 170, "192.0.2.1")), ElementsAre("192.0.2.1 = M1 RO @10.0.0.3"));
+}
+
+TEST(OwnMac, AStickyRouteThatNobodyTakes) {
+  Pe us;
+  EXPECT_THAT(us.take(us.vrf.own_mac(mac(200), us.now)), ElementsAre("+M200 MM:0,sticky"));
+  EXPECT_THAT(us.take(us.vrf.own_mac(mac(200), us.now)), IsEmpty());
+  EXPECT_THAT(us.announce(Remote(2, 200).seq(9, true)), IsEmpty());
+  EXPECT_THAT(us.learn(200, 10), ElementsAre("ALARM sticky elsewhere M200 nowhere / port10"));
+  EXPECT_THAT(us.learn(200, 10), IsEmpty());
+  EXPECT_EQ(us.place(200), "nowhere");
+  EXPECT_THAT(us.take(us.vrf.own_mac(std::nullopt, us.now)), ElementsAre("-M200"));
+}
+
+TEST(Anycast, EveryMacIsKnownAndAdvertised) {
+  auto s = settings();
+  s.anycast_macs = 3;
+  Pe us(s);
+  us.learn(1, 10);
+  us.learn(2, 11);
+  EXPECT_THAT(us.bind("2001:db8::1", 1, kRouter), ElementsAre("+M1/2001:db8::1 ND:R,O"));
+  EXPECT_THAT(us.bind("2001:db8::1", 2, kRouter), ElementsAre("+M2/2001:db8::1 ND:R,O"));
+  EXPECT_THAT(us.take(us.vrf.local_binding_gone(ip("2001:db8::1"), mac(1), us.now)),
+              ElementsAre("-M1/2001:db8::1"));
+  EXPECT_THAT(us.bind("192.0.2.1", 1), ElementsAre("+M1/192.0.2.1"));
+  EXPECT_THAT(us.bind("192.0.2.1", 2), ElementsAre("-M1/192.0.2.1", "+M2/192.0.2.1"));
+  std::size_t others = 0;
+  for (unsigned m = 3; m <= 6; ++m) {
+    const Remote r(m, m, "2001:db8::9");
+    const auto actions =
+        us.vrf.remote(r.route, std::make_shared<bgp::Attributes>(r.attributes), us.now);
+    us.take(actions);
+    for (const auto& action : actions)
+      if (const auto* change = std::get_if<evpn::RemoteBindingChanged>(&action))
+        others = change->others.size();
+  }
+  EXPECT_EQ(others, 2u);
+}
+
+TEST(RemoteBindings, DefaultRouterFlag) {  // G9
+  auto s = settings();
+  s.default_router = false;
+  Pe us(s);
+  EXPECT_THAT(us.announce(Remote(2, 1, "2001:db8::1")),
+              ElementsAre("M1: nowhere > 10.0.0.2", "2001:db8::1 = M1 O @10.0.0.2"));
+  EXPECT_THAT(us.announce(Remote(3, 2, "2001:db8::2").nd(true, true, false)),
+              ElementsAre("M2: nowhere > 10.0.0.3", "2001:db8::2 = M2 RO @10.0.0.3"));
+}
+
 }  // namespace

@@ -58,6 +58,7 @@ TEST_P(Rows, C3_AMissFloodsInBothModes) {
   for (const auto mode : {UnicastForward::Always, UnicastForward::UnknownOptions}) {
     Settings s = dynamic();
     s.unicast_forward = mode;
+    s.announcements_per_second = 0;
     Exchange x(*path, s);
     EXPECT_EQ(x.send(x.h(1), arp_request(1, v4(77))), Verdict::Flooded);
     EXPECT_EQ(x.send(x.h(1), with_option(ns(1, v6(77)), 200)), Verdict::Flooded);
@@ -325,6 +326,7 @@ TEST_P(Rows, E4_ProfilesThatFlood) {
   for (const Profile profile : {Profile::Dynamic, Profile::Static}) {
     Settings s = dynamic();
     s.profile = profile;
+    s.announcements_per_second = 0;
     Exchange x(*path, s);
     x.send(x.h(1), arp_request(1, v4(77)));
     EXPECT_EQ(x.h(3).heard.size(), profile == Profile::Dynamic ? 1u : 0u);
@@ -332,7 +334,9 @@ TEST_P(Rows, E4_ProfilesThatFlood) {
 }
 
 TEST_P(Rows, E5_FloodedOnceToEachOtherPort) {
-  Exchange x(*path, dynamic());
+  Settings s = dynamic();
+  s.announcements_per_second = 0;
+  Exchange x(*path, s);
   x.bring_up({1});
   x.send(x.h(1), arp_request(1, v4(77)));
   EXPECT_EQ(x.h(1).heard.size(), 0u);

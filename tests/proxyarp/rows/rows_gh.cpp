@@ -195,7 +195,7 @@ TEST_P(Rows, G17_LimitsPerPortDomainAndRate) {
   EXPECT_EQ(learned, 8u);
   EXPECT_EQ(x.count_alarms(AlarmKind::BindingLimit), 1u);
   x.send(x.h(2), arp_claim(2, ip("10.0.99.2")));
-  EXPECT_EQ(x.resolve(1, ip("10.0.99.2")), mac(2));
+  EXPECT_EQ(x.binding(ip("10.0.99.2"))->mac, mac(2));
   // The rate of new ones, and the marks of the whole domain.
   s.max_bindings_per_port = 1000;
   s.max_bindings = 100;
