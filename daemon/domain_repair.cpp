@@ -49,7 +49,7 @@ void Domain::restore_devices(net::TimePoint now) {
   check(services_.kernel.set_core_flags(devices_, settings_.links.flood_unknown_unicast,
                                         uses_ebpf()));
   for (auto& [name, port] : ports_) port.attached = false;
-  run(responder_.set_identity(identity(), now), now);
+  identify(now);
 }
 
 // Programs that somebody detached, port flags that somebody changed.
@@ -107,7 +107,9 @@ void Domain::reconcile(net::TimePoint now) {
   // 1. What should be there. 2. Local entries that nobody told us of. 3. What should not.
   const uint64_t repairs_before = counters_.repairs;
   std::unordered_map<net::MacAddress, evpn::MacPlace> wanted;
-  vrf_.for_each_mac([&](const evpn::MacView& view) { wanted[view.mac] = view.place; });
+  vrf_.for_each_mac([&](const evpn::MacView& view) {
+    if (!std::holds_alternative<std::monostate>(view.place)) wanted[view.mac] = view.place;
+  });
   std::vector<std::pair<net::IfIndex, net::MacAddress>> aged;
   for (const auto& [mac, place] : wanted) {
     const auto found = held.find(mac);
