@@ -554,6 +554,11 @@ void read_domain(const Value& value, Loader& loader) {
                            proxy.bindings.size(), proxy.max_bindings));
   }
 
+  auto& evpn = draft.domain.evpn;
+  evpn.default_router = proxy.default_router;
+  if (proxy.duplicates.enabled) evpn.anti_spoof_mac = proxy.duplicates.anti_spoof_mac;
+  if (proxy.anycast) evpn.anycast_macs = proxy.anycast_macs;
+
   const NodeSettings& node = loader.settings;
   draft.domain.evpn.name = proxy.name = draft.domain.name;
   draft.domain.evpn.local_as = node.bgp.local_as;

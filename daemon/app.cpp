@@ -338,7 +338,9 @@ std::string needs_restart(const config::NodeSettings& before, const config::Node
     for (const auto& fresh : after.domains)
       if (old.name == fresh.name &&
           (old.links != fresh.links || old.evpn != fresh.evpn || old.responder != fresh.responder))
-        return "broadcast-domains[" + old.name + "]: devices, VNI, EVPN settings or responder";
+        return "broadcast-domains[" + old.name +
+               "]: devices, VNI, EVPN settings, responder, default-router, anycast or "
+               "anti-spoof-mac";
   return "";
 }
 

@@ -26,6 +26,11 @@ const dataplane::BumPolicy& policy_of(const Domain::Policies& policies, const st
   return found == policies.end() ? fallback : found->second;
 }
 
+bool sponges(const proxyarp::Settings& proxy) {
+  return std::ranges::any_of(
+      proxy.unassigned, [](const auto& one) { return one.policy == proxyarp::Unassigned::Sponge; });
+}
+
 // How often the kernel shows us a bound sender while it answers in its name.
 std::chrono::milliseconds renew_period(const proxyarp::Settings& proxy) {
   using namespace std::chrono_literals;
@@ -107,6 +112,16 @@ proxyarp::Responder::Identity Domain::identity() const {
   return identity;
 }
 
+// Where members of other PEs may be asked, answers must find their way back through the fabric.
+// With given bindings alone nobody is.
+void Domain::identify(net::TimePoint now) {
+  const auto& proxy = settings_.proxy;
+  const bool asks = proxy.profile != proxyarp::Profile::Off &&
+                    (proxy.learns() || sponges(proxy) || !proxy.decoys.addresses.empty());
+  run(vrf_.own_mac(asks ? own_mac() : std::nullopt, now), now);
+  run(responder_.set_identity(identity(), now), now);
+}
+
 // Destinations that nobody may be reached by. A PE with an address of its own on the LAN is reached
 // by the bridge's MAC: then what goes to dead addresses is counted only with a MAC of the sponge's.
 std::vector<dataplane::TrapMac> Domain::traps() const {
@@ -167,7 +182,7 @@ std::expected<void, std::string> Domain::start(net::TimePoint now) {
     if (!entry.on_bridge && entry.mac.is_zero() && entry.vtep) core_flood_.insert(*entry.vtep);
   started_ = true;
   run(vrf_.start(now), now);
-  run(responder_.set_identity(identity(), now), now);
+  identify(now);
   auto links = services_.kernel.links();
   if (!links) return failed(links.error().what);
   for (const auto& link : *links) link_changed(link, now);
@@ -229,7 +244,7 @@ void Domain::apply(const config::BroadcastDomain& settings, const Policies& poli
   std::string problem;
   if (!configure_core(problem)) services_.log.logger().error("{}: {}", settings_.name, problem);
   run(responder_.reconfigure(settings.proxy, now), now);
-  run(responder_.set_identity(identity(), now), now);
+  identify(now);
   auto links = services_.kernel.links();
   for (const auto& [name, port_settings] : wanted) {
     PortState& port = ports_[name];

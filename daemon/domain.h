@@ -147,6 +147,8 @@ class Domain {
   dataplane::PortConfig core_config() const;
   std::optional<net::MacAddress> own_mac() const;  // the bridge's
   proxyarp::Responder::Identity identity() const;
+  // Tells responder and MAC-VRF what our own questions are asked from.
+  void identify(net::TimePoint now);
   std::vector<dataplane::TrapMac> traps() const;
   bool is_trapped(std::span<const uint8_t> frame) const;
   void open_capture(PortState& port);

@@ -148,8 +148,12 @@ void Domain::carry_out(const proxyarp::FlushMac& gone, net::TimePoint now) {
   run(vrf_.local_mac_gone(gone.mac, gone.port, now), now);
 }
 
-void Domain::carry_out(const proxyarp::AntiSpoofUp&, net::TimePoint) {}
-void Domain::carry_out(const proxyarp::AntiSpoofDown&, net::TimePoint) {}
+void Domain::carry_out(const proxyarp::AntiSpoofUp& up, net::TimePoint now) {
+  run(vrf_.anti_spoof(up.ip, up.mac, now), now);
+}
+void Domain::carry_out(const proxyarp::AntiSpoofDown& down, net::TimePoint now) {
+  run(vrf_.anti_spoof_gone(down.ip, now), now);
+}
 
 // --- timers
 

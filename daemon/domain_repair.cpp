@@ -49,7 +49,7 @@ void Domain::restore_devices(net::TimePoint now) {
   check(services_.kernel.set_core_flags(devices_, settings_.links.flood_unknown_unicast,
                                         uses_ebpf()));
   for (auto& [name, port] : ports_) port.attached = false;
-  run(responder_.set_identity(identity(), now), now);
+  identify(now);
 }
 
 // Programs that somebody detached, port flags that somebody changed.

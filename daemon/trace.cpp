@@ -159,8 +159,8 @@ void Trace::write(const Frame& frame) {
     ++interface.dropped;
     return;
   }
-  const std::string_view verdict =
-      frame.verdict.empty() ? "passed on by the kernel" : frame.verdict;
+  std::string_view verdict = "passed on by the kernel";
+  if (!frame.verdict.empty()) verdict = frame.verdict;
   ++written_;
   ++interface.written;
   octets_ += pcapng::enhanced_packet(interface.number, frame.time, frame.octets,

@@ -210,7 +210,8 @@ class Lab:
     def quiet_members(self):
         """No neighbour entries, so that no kernel of a member asks for anything by itself."""
         for n in MEMBERS:
-            self.run(f"m{n}", "ip", "neigh", "flush", "all", check=False)
+            if f"m{n}" in self.state.nodes:  # not with `only`
+                self.run(f"m{n}", "ip", "neigh", "flush", "all", check=False)
 
     def targets(self, asker, family):
         """--target arguments for all other members."""

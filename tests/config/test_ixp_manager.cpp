@@ -135,7 +135,7 @@ TEST(IxpManager, ConfiguredMacsJoinByTheVlanInterface) {
            R"({"1":{"10":{"020000000002":7,"020000000009":8,"zz":7},"20":{"020000000003":7}}})");
   EXPECT_THAT(bindings(got), ElementsAre("192.0.2.1 p1 02:00:00:00:00:01,02:00:00:00:00:02 (A)"));
   EXPECT_THAT(text_of(got->warnings),
-              HasSubstr("macs.json:1:56: 1.10.zz: \"zz\" is no MAC address of a host; left out"));
+              HasSubstr("macs.json:1:52: 1.10.zz: \"zz\" is no MAC address of a host; left out"));
   EXPECT_THAT(text_of(read(one_interface(kAlpha), "", "[1]").error()),
               HasSubstr("not IXP Manager's configured-macs"));
 }

@@ -128,6 +128,19 @@ TEST(ProxyKeys, F9_DuplicateAddressesAreConfigurable) {
   EXPECT_FALSE(proxy("    duplicate-ip: {enabled: false}\n").duplicates.enabled);
 }
 
+TEST(ProxyKeys, WhatTheMacVrfHasToKnow) {
+  auto evpn = domain("").evpn;
+  EXPECT_TRUE(evpn.default_router);
+  EXPECT_EQ(evpn.anti_spoof_mac, std::nullopt);
+  EXPECT_EQ(evpn.anycast_macs, 1u);
+  evpn =
+      domain("    default-router: false\n    duplicate-ip: {anti-spoof-mac: 02:aa:00:00:00:01}\n")
+          .evpn;
+  EXPECT_FALSE(evpn.default_router);
+  EXPECT_EQ(evpn.anti_spoof_mac, mac("02:aa:00:00:00:01"));
+  EXPECT_EQ(domain("    anycast: true\n    anycast-macs: 3\n").evpn.anycast_macs, 3u);
+}
+
 TEST(ProxyKeys, Attach) {
   const auto port = [](const char* word) {
     const auto loaded = config::load_text(

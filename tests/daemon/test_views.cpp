@@ -544,7 +544,20 @@ TEST_F(ViewsTest, MetricsAreDocumented) {
                                                 "peerlan_port_flaps_total",
                                                 "peerlan_port_frames_total",
                                                 "peerlan_port_bytes_total",
-                                                "peerlan_punts_lost_total"};
+                                                "peerlan_punts_lost_total",
+                                                "peerlan_arpnd_queries_total",
+                                                "peerlan_arpnd_replies_total",
+                                                "peerlan_arpnd_dropped_total",
+                                                "peerlan_arpnd_sponged_total",
+                                                "peerlan_arpnd_entries",
+                                                "peerlan_sponge_addresses",
+                                                "peerlan_sponge_bgp_attempts",
+                                                "peerlan_offenders",
+                                                "peerlan_offender_frames_per_minute",
+                                                "peerlan_dup_ip_events_total",
+                                                "peerlan_dup_mac_events_total",
+                                                "peerlan_port_mac_violations_total",
+                                                "peerlan_port_drops_total"};
   for (const auto& [name, about] : described)
     EXPECT_TRUE(seen.contains(name) || kOfDomains.contains(name)) << name;
 }
