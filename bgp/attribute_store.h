@@ -51,8 +51,7 @@ class AttributeStore {
     uint32_t cluster_id = 0;
     uint64_t hash_seed = 0;
   };
-  AttributeStore(PagePool& pool, const Identity& identity)
-      : identity_(identity), arena_(pool) {}
+  AttributeStore(PagePool& pool, const Identity& identity) : identity_(identity), arena_(pool) {}
 
   // The set's name, with one reference for the caller.
   [[nodiscard]] AttributeId intern(const Attributes& attributes);

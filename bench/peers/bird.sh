@@ -19,7 +19,7 @@ bird_start() {
     echo "evpn table evpntab;"
     echo "protocol device { }"
     echo "protocol direct { ipv4; }"
-    echo "template bgp pe {  # "client" is one of its words"
+    echo "template bgp pe {  # client is one of its words"
     echo "  local $DUT as $AS; rr client; rr cluster id $DUT; passive on;"
     echo "  evpn { table evpntab; igp table master4; import all; export all; };"
     echo "}"
