@@ -155,7 +155,11 @@ Decision Responder::Impl::decide_frozen(const Question& question, Rules rules) c
 Decision Responder::Impl::decide_bound(const Question& question, const Binding& binding,
                                        Rules rules) const {
   const Settings& settings = context.settings;
-  std::vector<InUse> owners = table.owners(question.target, binding);
+  std::vector<InUse> owners;
+  if (binding.several)
+    owners = table.owners(question.target, binding);
+  else
+    owners.push_back(*binding.in_use);
   note(rules, "bound");
   // 1. Out of the fabric: another PE did not know; the owner answers.
   if (!question.port) {

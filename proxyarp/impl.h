@@ -63,7 +63,10 @@ struct Responder::Impl {
   std::vector<Action> at(net::TimePoint now, Call call) {
     Actions out;
     context.now = now;
-    if (!context.started) context.started = now;
+    if (!context.started) {
+      context.started = now;
+      sponge.plan_sweep();
+    }
     context.out = &out;
     call();
     finish();

@@ -68,7 +68,8 @@ void Maintenance::due(const net::IpAddress& ip, LearnedPart& part) {
   const auto [where, port] = table_.whereabouts(part.mac);
   const Binding& binding = *table_.find(ip);
   if (where != MacWhere::LocalPort || binding.doubt != Doubt::None)
-    return table_.set_timer(ip, part, std::min(part.seen + age, now + every));
+    return table_.set_timer(ip, part,
+                            age.count() > 0 ? std::min(part.seen + age, now + every) : now + every);
   if (const auto probed = probed_.since(ip, now))
     return table_.set_timer(ip, part, *probed + kProbeQuiet);
   if (!pacer_.take(now)) return table_.set_timer(ip, part, pacer_.next(now));

@@ -178,6 +178,7 @@ Verdict Responder::Impl::ask(Incoming& in, const Question& question, MakeReply m
       break;
     case Decision::Act::Answer:
       for (const InUse& one : decision.whom) pass(in, Transmit{*in.port, make_reply(one)});
+      if (in.copy) break;  // the kernel answered, and counts
       if (decision.verdict == Verdict::Sponged) {
         sponge.answered(target);
       } else if (Binding* binding = table.find(target)) {

@@ -43,7 +43,7 @@ enum class Probes : uint8_t {
 enum class Unassigned : uint8_t {
   ByProfile,  // flooded or dropped as the flood settings say
   Flood,
-  Drop,
+  Drop,  // probes and duplicate address detection as well
   Sponge,
 };
 struct UnassignedPrefix {  // the longest one that contains the address counts

@@ -23,9 +23,7 @@ constexpr uint8_t kShortestSweep = 16;  // longer than that: 65536 addresses at 
 SpongeTable::SpongeTable(Context& context, Announcements& announcements)
     : context_(context),
       announcements_(announcements),
-      pacer_(context.settings.sponge.probe_rate, 1) {
-  plan_sweep();
-}
+      pacer_(context.settings.sponge.probe_rate, 1) {}
 
 std::optional<net::MacAddress> SpongeTable::mac() const {
   if (context_.settings.sponge.mac) return context_.settings.sponge.mac;
@@ -273,7 +271,6 @@ void SpongeTable::tick(const std::function<bool(const net::IpAddress&)>& quiet) 
     if (when > context_.now) break;
     due(ip, addresses_.at(ip));
   }
-  if (sweep_due_ == net::kNever && !ranges_.empty()) plan_sweep();
   if (sweep_due_ <= context_.now) sweep(quiet);
 }
 

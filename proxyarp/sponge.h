@@ -38,6 +38,8 @@ class SpongeTable {
   bool set(const net::IpAddress& ip, SpongeState state);
   // Forgets what is not sponged any more.
   void reconfigure(const std::function<bool(const net::IpAddress&)>& sponged);
+  // When the next sweep begins, from now on.
+  void plan_sweep();
   // `quiet` says whether nobody has the address.
   void tick(const std::function<bool(const net::IpAddress&)>& quiet);
   [[nodiscard]] net::TimePoint deadline() const;
@@ -83,7 +85,6 @@ class SpongeTable {
   void due(const net::IpAddress& ip, Address& address);
   bool ask(const net::IpAddress& ip);
   [[nodiscard]] bool is_learning() const;
-  void plan_sweep();
   void sweep(const std::function<bool(const net::IpAddress&)>& quiet);
 
   Context& context_;

@@ -388,6 +388,37 @@ TEST(Ageing, LearnedOnesExpire) {
   EXPECT_TRUE(lan.books_agree());
 }
 
+// Questions without an end: neither lost nor asked without pause.
+TEST(Ageing, RefreshWithoutAge) {
+  Settings s = Lan::settings(Profile::Dynamic);
+  s.age_time = std::chrono::seconds(0);
+  s.refresh = std::chrono::seconds(60);
+  s.announcements_per_second = 100;
+  Lan lan(s);
+  lan.identify(mac(0xfe));
+  lan.place(mac(4), kCharlie);
+  lan.member(kCharlie, arp_claim(4, v4(4)));
+  lan.tick();
+  std::size_t asked = 0, ticks = 0;
+  const auto run = [&](net::Duration span) {
+    const net::TimePoint end = lan.now + span;
+    while (lan.responder().deadline() <= end && ticks < 10000) {
+      lan.now = std::max(lan.now, lan.responder().deadline());
+      asked += all_of<Transmit>(lan.tick()).size();
+      ++ticks;
+    }
+    lan.now = end;
+  };
+  run(std::chrono::seconds(200));
+  EXPECT_EQ(asked, 9u);  // three rounds of three
+  lan.unplace(mac(4));
+  asked = 0;
+  run(std::chrono::hours(1));
+  EXPECT_EQ(asked, 0u);
+  EXPECT_LT(ticks, 200u);
+  EXPECT_TRUE(lan.view(v4(4)));
+}
+
 // Who asks from a bound address has it still.
 TEST(Ageing, SolicitationsRefreshWhatIsBound) {
   Settings s = Lan::settings(Profile::Dynamic);

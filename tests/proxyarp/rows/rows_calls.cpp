@@ -356,9 +356,9 @@ TEST_P(Rows, Sponge_SweepAsksForSilentAddresses) {
   s.sponge.sweep_interval = 60s;
   s.sponge.sweep_silence = 100s;
   s.age_time = 0s;
-  auto x = ready(*path, s);
-  x->advance(1s);
-  x->forget();
+  s.bindings.resize(4);
+  auto x = std::make_unique<Exchange>(*path, s, 1);  // nothing but the sweep itself wakes it
+  x->bring_up({1, 2, 3});
   x->advance(200s);
   EXPECT_GE(asked_by(x->h(3), 0, v4(9)).size(), 1u);
   EXPECT_THAT(asked_by(x->h(2), 0, v4(1)), IsEmpty());  // bound
