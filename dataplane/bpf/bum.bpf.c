@@ -224,11 +224,13 @@ static __always_inline __u32 to_one(struct run* run, const struct pl_head* head,
     punt(run, PL_PUNT_TRAPPED);
     return trap;
   }
-  if (!neighbor || !run->config->proxy) return PL_PASSED;
+  if (!neighbor) return PL_PASSED;
   const int to_us = to == run->config->own_mac && frame->nd != PL_NS;
-  if (!run->config->core) return unicast_neighbor(run, head, frame, to_us);
-  if (to_us) punt(run, PL_PUNT_COPY);
-  return PL_PASSED;
+  if (run->config->core) {
+    if (to_us) punt(run, PL_PUNT_COPY);
+    return PL_PASSED;
+  }
+  return run->config->proxy ? unicast_neighbor(run, head, frame, to_us) : (__u32)PL_PASSED;
 }
 
 // IEEE 802.1Q: a tag with VLAN 0 is a priority and no VLAN.

@@ -394,6 +394,7 @@ TEST_F(BpfProgram, FramesToOurselvesAndIntoTraps) {
   for (bool core : {false, true}) {
     SCOPED_TRACE(core);
     config.kind = core ? PortKind::Core : PortKind::Member;
+    config.proxy = !core;
     set(config);
     one_copy(arp(own, kAlice, {.op = 2}));
     one_copy(arp(own, kAlice, {.op = 1}));
@@ -424,6 +425,7 @@ TEST_F(BpfProgram, FramesToOurselvesAndIntoTraps) {
     EXPECT_EQ(run(arp(spoof, kAlice, {}), PL_OUT).verdict, kUnspec);
   }
   // Trapped or not, what the policy refuses is refused by its name.
+  config.kind = PortKind::Member;
   config.enforce_macs = true;
   set(config);
   expect(arp(spoof, kAlice, {}), TC_ACT_SHOT, "unicast source-mac");

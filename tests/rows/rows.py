@@ -16,13 +16,22 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("PEERLAN_BUILD", ROOT / "build" / "release"))
-TITLES = {"bgp": "BGP EVPN: requirements and the tests that show them"}
+TITLES = {"bgp": "BGP EVPN: requirements and the tests that show them",
+          "proxyarp": "Proxy ARP/ND: requirements and the tests that show them"}
+# Tests of these suites run once for each of what they are instantiated with.
+INSTANCES = {"Rows": ("Pcap/Rows", "Ebpf/Rows", "Xdp/Rows")}
+
+
+def instances(test):
+    suite, _, name = test.partition(".")
+    return [f"{instance}.{name}/0" for instance in INSTANCES[suite]] if suite in INSTANCES else [test]
 
 
 class Row:
     def __init__(self, fields):
         self.number, self.text, self.source, self.need, tests = fields
-        self.tests = [] if tests == "-" else tests.split()
+        self.named = [] if tests == "-" else tests.split()
+        self.tests = [t for named in self.named for t in instances(named)]
 
     def result(self, results):
         """(pass, fail or not done, why)"""
@@ -170,7 +179,7 @@ def markdown(area, rows, results, last):
             out += ["" if out[-1] else None, f"## {row}", "", "| row | requirement | asked by | for | result | tests |",
                     "|---|---|---|---|---|---|"]
             continue
-        tests = " ".join(f"`{t}`" for t in row.tests) or "none"
+        tests = " ".join(f"`{t}`" for t in row.named) or "none"
         out.append(f"| {row.number} | {row.text} | {row.source} | {row.need} | {row.result(results)[0]} | {tests} |")
     out += ["", f"`{last}`", ""]
     (ROOT / "docs" / f"requirements-{area}.md").write_text("\n".join(line for line in out if line is not None))
@@ -199,7 +208,7 @@ def main():
             continue
         result, why = row.result(results)
         counts[result] += 1
-        print(f"{result:8} {row.number:>5}  {row.text} [{row.source}; {row.need}]: {' '.join(row.tests) or 'no test'}"
+        print(f"{result:8} {row.number:>5}  {row.text} [{row.source}; {row.need}]: {' '.join(row.named) or 'no test'}"
               + (f" ({why})" if why and row.tests else ""))
     last = f"rows: {counts['pass']} pass, {counts['fail']} fail, {counts['not done']} not done"
     if options.markdown:
