@@ -542,11 +542,14 @@ TEST(Views, PiecesAreTheWhole) {
   for (const std::size_t size : {1u, 3u, 100u}) {
     std::vector<net::IpAddress> pieces;
     std::optional<net::IpAddress> last;
-    for (auto piece = lan.responder().bindings_after(last, size); !piece.empty();
-         piece = lan.responder().bindings_after(last, size)) {
-      EXPECT_LE(piece.size(), size);
-      for (const auto& v : piece) pieces.push_back(v.ip);
-      last = piece.back().ip;
+    for (bool more = true; more;) {
+      std::size_t seen = 0;
+      lan.responder().for_each_binding_after(last, [&](const BindingView& v) {
+        pieces.push_back(v.ip);
+        last = v.ip;
+        return ++seen < size;
+      });
+      more = seen == size;
     }
     EXPECT_EQ(pieces, all);
   }
