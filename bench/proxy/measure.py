@@ -9,7 +9,7 @@ import json
 import os
 import pathlib
 import platform
-import resource
+import select
 import shutil
 import signal
 import socket
@@ -231,12 +231,13 @@ policies:
     profile: {profile}
     responder: {responder}
     prefixes: [10.0.0.0/8, "2001:db8::/32"]
+    exempt: [10.255.9.0/24]
     max-bindings: 1000000
     policy: bench
     ports:
 {''.join(ports)}""")
         self.process = spawn(PE, BUILD / "bin" / "peerland", "--config", self.folder / "peerland.yaml", log="daemon")
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 90
         while not (self.folder / "sock").exists():
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError("peerland: " + (SCRATCH / "daemon").read_text()[-1500:])
@@ -254,7 +255,7 @@ policies:
             os.close(there)
         s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         s.bind(("127.0.0.2", 0))
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 90
         while True:
             try:
                 s.connect(("127.0.0.1", 179))
@@ -269,25 +270,25 @@ policies:
         marker = b"\xff" * 16
         s.sendall(marker + struct.pack("!HB", 19 + len(opening), 1) + opening)
         s.sendall(marker + struct.pack("!HB", 19, 4))
-        s.settimeout(10)
+        s.settimeout(60)
         seen = b""
         while marker + struct.pack("!HB", 19, 4) not in seen:
             got = s.recv(65536)
             if not got:
                 raise RuntimeError("BGP session refused: " + (SCRATCH / "daemon").read_text()[-1000:])
             seen += got
+        s.settimeout(None)
         self.stop = threading.Event()
-        threading.Thread(target=self.drain, args=(s, ), daemon=True).start()
+        self.reader = threading.Thread(target=self.drain, args=(s, ), daemon=True)
+        self.reader.start()
         return s
 
     def drain(self, s):
         marker = b"\xff" * 16 + struct.pack("!HB", 19, 4)
-        s.settimeout(1)
         last = time.monotonic()
         while not self.stop.is_set():
-            with contextlib.suppress(socket.timeout):
-                if not s.recv(1 << 20):
-                    return
+            if select.select([s], [], [], 1)[0] and not s.recv(1 << 20):
+                return
             if time.monotonic() - last > 30:
                 last = time.monotonic()
                 s.sendall(marker)
@@ -319,6 +320,7 @@ policies:
 
     def close(self):
         self.stop.set()
+        self.reader.join()
         self.session.close()
         end(self.process)
         run(*inside(PE, BUILD / "bin" / "peerland", "--teardown", self.folder / "peerland.yaml"), check=False)
@@ -399,7 +401,8 @@ def flood():
 
 
 def resolution(d):
-    """p99 of m1's resolutions: known addresses; and unknown ones, which g2's kernel answers after the flooding."""
+    """p99 of m1's resolutions: known addresses; and one that nobody answers for (`exempt`), which g2's own kernel does when
+    the question was flooded to it."""
     known = ask("ARP", "--pps", 500, "--src-mac", "02:00:00:00:00:02", "--src", "10.255.0.2", seconds=4, port="g1")
     own = "10.255.9.1"
     run(*inside(GEN, "ip", "addr", "replace", own + "/32", "dev", "g2"))
@@ -439,7 +442,6 @@ def main():
     atexit.register(clean)
     for s in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(s, lambda *_: sys.exit(130))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (65536, 65536))
     began = time.monotonic()
     results, about = {}, {}
     say = lambda text: print(f"{time.monotonic() - began:5.0f} s  {text}", file=sys.stderr, flush=True)
@@ -504,7 +506,7 @@ def report(results, two, many, pcap, about, fed, grown, milliseconds, quiet, bus
         for who in ("minimal", "peerland")]
     flood_rows = [[what, f"{a['lat_us']['p50']:.0f}", f"{a['lat_us']['p99']:.0f}", f"{a['missing']}",
                    f"{b['lat_us']['p50']:.0f}", f"{b['lat_us']['p99']:.0f}", f"{b['missing']}"]
-                  for what, a, b in (("known address", quiet[0], busy[0]), ("unknown address, flooded", quiet[1], busy[1]))]
+                  for what, a, b in (("known address", quiet[0], busy[0]), ("unknown address: flooded, answered by its owner", quiet[1], busy[1]))]
     return f"""# Proxy ARP/ND: speed
 
 Made by `bench/proxy.sh --write` from revision {revision}: Linux {platform.release()}, {os.cpu_count()} CPUs, medians of

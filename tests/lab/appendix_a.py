@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import os
 import pathlib
+import select
 import shutil
 import signal
 import socket
@@ -370,22 +371,22 @@ class Speaker:
         parameter = struct.pack("!BB", 2, len(capabilities)) + capabilities
         self.socket.sendall(message(1, struct.pack("!BHH4sB", 4, 65000, 90, socket.inet_aton("192.0.2.2"), len(parameter))
                                     + parameter) + message(4))
-        self.socket.settimeout(10)
+        self.socket.settimeout(60)
         seen = b""
         while message(4) not in seen:
             got = self.socket.recv(65536)
             assert got, "BGP session refused"
             seen += got
+        self.socket.settimeout(None)
         self.ended = threading.Event()
-        threading.Thread(target=self.keep, daemon=True).start()
+        self.reader = threading.Thread(target=self.keep, daemon=True)
+        self.reader.start()
 
     def keep(self):
-        self.socket.settimeout(1)
         last = time.monotonic()
         while not self.ended.is_set():
-            with contextlib.suppress(socket.timeout):
-                if not self.socket.recv(65536):
-                    return
+            if select.select([self.socket], [], [], 0.2)[0] and not self.socket.recv(65536):
+                return
             if time.monotonic() - last > 20:
                 last = time.monotonic()
                 self.socket.sendall(message(4))
@@ -395,6 +396,7 @@ class Speaker:
 
     def close(self):
         self.ended.set()
+        self.reader.join()
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
         self.socket.close()
