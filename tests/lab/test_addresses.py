@@ -257,6 +257,8 @@ class SwapTests:
     """Two MACs are allowed for Alpha Net's router; the export of the lab knows one."""
 
     def test_H8_a_router_swap_needs_nobody(self):
+        # Of several MACs the one that is seen is used: the member says something.
+        self.lab.run("m1", "ping", "-c", 1, "-W", 1, ip4(3), check=False)
         self.active("pe1", ip4(1), mac(1))
         new = "02:00:00:00:01:01"
         for swapped in (new, mac(1)):
@@ -422,11 +424,11 @@ class LearnTests:
         self.assertIn(f"address {ip} is dead", self.lab.log("pe1"))
         row = self.rows("pe1", "sponge", "--ip", ip)[0]
         self.assertEqual(row["last_asker"], mac(1))
-        # Not one question more goes to others.
+        # No question more goes to others; that for the decoy does.
         with self.lab.counting((2, 3, 4)) as counts:
             self.lab.frames("m1", "sweep", "eth1", "--first", ip, "--count", 1, "--rate", 20, "--seconds", 1)
         for name, document in counts.items():
-            self.assertFalse(document["frames"].get("arp-request"), name)
+            self.assertLess(document["frames"].get("arp-request", 0), 10, name)
         wait_for("answers to be counted", lambda: self.rows("pe1", "sponge", "--ip", ip)[0]["answers"] >= 10)
         self.assertTrue([o for o in self.rows("pe1", "offenders") if o["kind"] == "target" and o["ip"] == ip])
         # A member comes with it.
@@ -447,7 +449,7 @@ class LearnTests:
     def test_a_router_with_proxy_arp_is_named(self):
         self.lab.run("m2", "ip", "addr", "add", "192.0.2.127/32", "dev", "eth1")
         try:
-            row = wait_for("the offender", lambda: next((o for o in self.rows("pe1", "offenders") if o["kind"] == "proxy-arp"), None))
+            row = wait_for("the offender", lambda: next((o for o in self.rows("pe1", "offenders") if o["kind"] == "proxy-arp" and o["ip"] == "192.0.2.127"), None))
         finally:
             self.lab.run("m2", "ip", "addr", "del", "192.0.2.127/32", "dev", "eth1")
         self.assertEqual((row["port"], row["mac"], row["ip"], row["member_name"]), ("m2", mac(2), "192.0.2.127", NAMES[2]))
@@ -493,8 +495,7 @@ class Frr(AddressCase):
         self.addCleanup(self.neighbor)
         row = self.active("pe1", ip6(5), mac(5))
         self.assertEqual(row["kind"], "evpn")
-        wait_for("its community", lambda: "router" in self.communities(ip6(5)).lower() or
-                 "0608" in self.communities(ip6(5)))
+        wait_for("its community", lambda: "ND:R" in self.communities(ip6(5)))
         self.assertEqual(self.ask(1, ip6(5), mac(5)), (3, 0))  # R, S and O set
 
     def test_G9_without_a_community_the_default_holds(self):
