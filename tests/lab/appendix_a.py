@@ -415,7 +415,7 @@ bgp:
   neighbors: [{{ address: 192.0.2.2, group: pes }}]
 policies:
   lab:
-    ingress: {{ arp: {arp}, nd: {arp}, broadcast: drop, multicast: drop, unknown-unicast: drop }}
+    ingress: {{ arp: {limit}, nd: {limit}, broadcast: drop, multicast: drop, unknown-unicast: drop }}
     egress: {{ arp: unlimited, nd: unlimited }}
     encap: {{ arp: unlimited, nd: unlimited }}
 broadcast-domains:
@@ -442,13 +442,13 @@ broadcast-domains:
 class Peerlan(Wire):
     """The daemon, with a tunnel to a PE that is a script."""
 
-    def __init__(self, responder="ebpf", attach="tc", arp="unlimited", edit=lambda text: text):
+    def __init__(self, responder="ebpf", attach="tc", limit="unlimited", edit=lambda text: text):
         super().__init__("p", "u0")
         self.pins = f"/sys/fs/bpf/plaa{os.getpid()}"
         self.run("pe", "ip", "addr", "add", "192.0.2.1/24", "dev", "u0")
         self.run("core", "ip", "addr", "add", "192.0.2.2/24", "dev", "e0")
         config = self.folder / "peerland.yaml"
-        config.write_text(edit(CONFIG.format(folder=self.folder, pins=self.pins, responder=responder, attach=attach, arp=arp)))
+        config.write_text(edit(CONFIG.format(folder=self.folder, pins=self.pins, responder=responder, attach=attach, limit=limit)))
         self.daemon, self.speaker = None, None
         with open(self.folder / "log", "wb") as log:
             self.daemon = subprocess.Popen(["nsenter", f"--net=/run/netns/{self.names['pe']}", BUILD / "bin" / "peerland",

@@ -82,7 +82,7 @@ class Wires(unittest.TestCase):
 
     def test_b27_p16_p30_floods(self):
         """100 000 and more frames as fast as they can be sent: the policy's cap is what others hear, and they are answered."""
-        wire = self.lab(arp="{ pps: 20 }")
+        wire = self.lab(limit="{ pps: 20 }")
         wire.h2.drain(), wire.core.drain()
         began = time.monotonic()
         for n in range(60000):  # more than the tables hold, ARP and ND in turns
