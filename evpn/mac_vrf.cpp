@@ -164,7 +164,7 @@ struct MacVrf::Impl {
   std::map<net::IpAddress, std::map<net::MacAddress, ArpNdFlags>> local_bindings;
   // Addresses in dispute: ours, and routes of other PEs for the MAC, which is at no place.
   std::map<net::IpAddress, net::MacAddress> anti_spoofed;
-  std::map<std::pair<OptionalIp, net::RouteDistinguisher>, RemotePath> anti_spoof_routes;
+  std::map<RouteKey, RemotePath> anti_spoof_routes;
   std::optional<net::MacAddress> own;  // of the PE itself; likewise at no place here
   RemoteBindings remote_bindings;
   Segments segments;
@@ -349,7 +349,7 @@ struct MacVrf::Impl {
   void remote_anti_spoof(const MacIp& route, const std::optional<RemotePath>& path, Actions& out) {
     const auto ip = bindable_ip(route);
     if (!ip) return;
-    const auto key = std::pair(route.ip, route.rd);
+    const RouteKey key{route.ip, route.rd, route.ethernet_tag};
     const auto known = anti_spoof_routes.find(key);
     if (known == anti_spoof_routes.end() ? !path : path && *path == known->second) return;
     if (path)

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -196,6 +197,7 @@ class Pe {
 
   evpn::MacVrf vrf;
   Model model;
+  std::set<net::MacAddress> placeless;  // advertised, but neither here nor there
   net::TimePoint now{1000s};
 
   Texts take(const evpn::Actions& actions) {
@@ -223,6 +225,15 @@ class Pe {
   }
   Texts unbind(const std::string& address) {
     return take(vrf.local_binding_gone(ip(address), now));
+  }
+  Texts dispute(const std::string& address, unsigned m) {
+    placeless.insert(mac(m));
+    return take(vrf.anti_spoof(ip(address), mac(m), now));
+  }
+  Texts settled(const std::string& address) { return take(vrf.anti_spoof_gone(ip(address), now)); }
+  Texts own(std::optional<unsigned> m) {
+    if (m) placeless.insert(mac(*m));
+    return take(vrf.own_mac(m ? std::optional(mac(*m)) : std::nullopt, now));
   }
   Texts tick() { return take(vrf.tick(now)); }
   Texts clear(unsigned m) { return take(vrf.clear_duplicate(mac(m), now)); }
@@ -265,7 +276,7 @@ class Pe {
     std::set<net::MacAddress> out;
     for (const auto& [key, sent] : model.out) {
       const auto* route = std::get_if<evpn::MacIp>(&sent.first);
-      if (route == nullptr) continue;
+      if (route == nullptr || placeless.contains(route->mac)) continue;
       EXPECT_TRUE(advertised.contains(route->mac)) << text(sent.first);
       if (!route->ip) out.insert(route->mac);
     }

@@ -284,16 +284,13 @@ evpn::Settings disputing() {
 
 TEST(AntiSpoof, ARouteThatCannotMove) {
   Pe us(disputing());
-  EXPECT_THAT(us.take(us.vrf.anti_spoof(ip("192.0.2.1"), mac(170), us.now)),
-              ElementsAre("+M170/192.0.2.1 MM:0,sticky"));
-  EXPECT_THAT(us.take(us.vrf.anti_spoof(ip("192.0.2.1"), mac(170), us.now)), IsEmpty());
-  EXPECT_THAT(us.take(us.vrf.anti_spoof(ip("2001:db8::1"), mac(170), us.now)),
-              ElementsAre("+M170/2001:db8::1 MM:0,sticky ND:R,O"));
-  EXPECT_THAT(us.take(us.vrf.anti_spoof(ip("192.0.2.1"), mac(171), us.now)),
+  EXPECT_THAT(us.dispute("192.0.2.1", 170), ElementsAre("+M170/192.0.2.1 MM:0,sticky"));
+  EXPECT_THAT(us.dispute("192.0.2.1", 170), IsEmpty());
+  EXPECT_THAT(us.dispute("2001:db8::1", 170), ElementsAre("+M170/2001:db8::1 MM:0,sticky ND:R,O"));
+  EXPECT_THAT(us.dispute("192.0.2.1", 171),
               ElementsAre("-M170/192.0.2.1", "+M171/192.0.2.1 MM:0,sticky"));
-  EXPECT_THAT(us.take(us.vrf.anti_spoof_gone(ip("192.0.2.1"), us.now)),
-              ElementsAre("-M171/192.0.2.1"));
-  EXPECT_THAT(us.take(us.vrf.anti_spoof_gone(ip("192.0.2.1"), us.now)), IsEmpty());
+  EXPECT_THAT(us.settled("192.0.2.1"), ElementsAre("-M171/192.0.2.1"));
+  EXPECT_THAT(us.settled("192.0.2.1"), IsEmpty());
 }
 
 TEST(AntiSpoof, ItsMacIsAtNoPlaceAndNoDuplicate) {
@@ -320,13 +317,13 @@ TEST(AntiSpoof, CountsMoreThanTheClaimants) {
 
 TEST(OwnMac, AStickyRouteThatNobodyTakes) {
   Pe us;
-  EXPECT_THAT(us.take(us.vrf.own_mac(mac(200), us.now)), ElementsAre("+M200 MM:0,sticky"));
-  EXPECT_THAT(us.take(us.vrf.own_mac(mac(200), us.now)), IsEmpty());
+  EXPECT_THAT(us.own(200), ElementsAre("+M200 MM:0,sticky"));
+  EXPECT_THAT(us.own(200), IsEmpty());
   EXPECT_THAT(us.announce(Remote(2, 200).seq(9, true)), IsEmpty());
   EXPECT_THAT(us.learn(200, 10), ElementsAre("ALARM sticky elsewhere M200 nowhere / port10"));
   EXPECT_THAT(us.learn(200, 10), IsEmpty());
   EXPECT_EQ(us.place(200), "nowhere");
-  EXPECT_THAT(us.take(us.vrf.own_mac(std::nullopt, us.now)), ElementsAre("-M200"));
+  EXPECT_THAT(us.own(std::nullopt), ElementsAre("-M200"));
 }
 
 TEST(Anycast, EveryMacIsKnownAndAdvertised) {
