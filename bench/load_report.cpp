@@ -17,7 +17,7 @@ void report(const Phase& p) {
     return;
   }
   say("%-11s %s %.3f s (fastest receiver %.3f, sent by %.3f, all drained %.3f) %.0f routes/s, "
-      "updates %lu (%.1f NLRI each), dup %lu, cpu %.2f/%.2f s, tool cpu %.2f s, rss %lu->%lu peak "
+      "updates %lu (%.1f NLRI each), dup %lu, cpu %.3f/%.3f s, tool cpu %.3f s, rss %lu->%lu peak "
       "%lu MiB%s%s\n",
       p.name.c_str(), p.ok ? "ok" : "FAIL", p.secs, p.fastest, p.sent, p.drained,
       p.secs > 0 ? double(p.routes) / p.secs : 0, p.updates,
@@ -55,7 +55,7 @@ void print_json(u64 rss_start, u64 rss_est) {
         "\"rx_announced\":%lu,\"rx_withdrawn\":%lu,\"rx_dup\":%lu,\"rx_ghost_withdraw\":%lu,\"rx_"
         "updates\":%lu,\"rx_bytes\":%lu,\"foreign\":%lu,"
         "\"bad_nexthop\":%lu,\"bad_label\":%lu,\"bad_attr\":%lu,\"min_have\":%lu,"
-        "\"cpu_s\":%.2f,\"cpu_at_done_s\":%.2f,\"tool_cpu_s\":%.2f,\"rss_before_kb\":%lu,\"rss_at_"
+        "\"cpu_s\":%.4f,\"cpu_at_done_s\":%.4f,\"tool_cpu_s\":%.4f,\"rss_before_kb\":%lu,\"rss_at_"
         "done_kb\":%lu,\"rss_after_kb\":%lu,\"rss_peak_kb\":%lu",
         first ? "" : ",", p.name.c_str(), p.ok ? "true" : "false", p.secs, p.fastest, p.sent,
         p.drained, p.routes, p.secs > 0 ? double(p.routes) / p.secs : 0, p.announced, p.withdrawn,

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # bench/run.sh [--quick]: peerland beside FRRouting, GoBGP and BIRD as EVPN route reflectors, each
 # as far as it is installed. Builds, measures all of them in turns (medians of 3 runs) and writes
-# the tables of docs/performance.md. As root, on a machine that does nothing else; takes about 40
-# minutes, --quick some (small sizes, one run, and the tables only go to standard output).
+# the tables of docs/performance.md. As root, on a machine that does nothing else; takes about an
+# hour, --quick some minutes (small sizes, one run, and the tables only go to standard output).
 #
 # Environment: PEERS, SIZES, SHAPES (senders:receivers), RUNS, OUT (a folder for the JSON files;
 # runs that are there already are not repeated), NO_BUILD=1, and the binaries: see peers/*.sh.
