@@ -472,6 +472,21 @@ std::unique_ptr<Exchange> frozen(Path& path, Settings s, std::size_t pes = 2) {
 
 }  // namespace
 
+// However many claim it at once, the owner has its time to answer, and keeps the address.
+TEST_P(Rows, F4_ABurstOfClaimantsFreezesNothing) {
+  Settings s = dynamic();
+  s.new_bindings_per_second = 1000;
+  Exchange x(*path, s);
+  x.h(2).answers = {kContested};
+  x.bring_up({1, 2});
+  x.send(x.h(2), arp_claim(2, kContested));
+  for (uint8_t n = 10; n < 20; ++n) x.send(x.h(1), arp_claim(n, kContested));
+  EXPECT_FALSE(x.binding(kContested)->duplicate);
+  x.advance(10s);
+  EXPECT_FALSE(x.binding(kContested)->duplicate);
+  EXPECT_EQ(x.binding(kContested)->mac, mac(2));
+}
+
 TEST_P(Rows, F5_FrozenAgainstLearningAndEvpn) {
   Settings s = dynamic();
   auto x = frozen(*path, s, 1);
