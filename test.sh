@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Installs what is missing, builds, and runs the tests. The last line is `N passed, N failed, N skipped`
 # over all of them; the exit code is not 0 if any failed.
-#   ./test.sh        all: unit tests, lab tests, both compilers, fuzz targets for half a minute each
+#   ./test.sh        all: unit tests, lab tests, both compilers, fuzz targets for a quarter of a minute each
 #   ./test.sh fast   release build, unit tests, format, shell scripts
 set -uo pipefail
 cd "$(dirname "$0")" || exit 1
@@ -14,7 +14,7 @@ case ${1:-} in
     exit 2
     ;;
 esac
-FUZZ_SECONDS=${FUZZ_SECONDS:-30}
+FUZZ_SECONDS=${FUZZ_SECONDS:-15}
 passed=0 failed=0 skipped=0 failures=()
 
 section() { printf '\n=== %s (after %d s)\n' "$1" "$SECONDS"; }
