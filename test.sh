@@ -115,7 +115,7 @@ clang_build=$!
 section "lab tests"
 labs=$(mktemp)
 trap 'rm -f "$labs"; [ -z "$clang_build" ] || kill "$clang_build" 2>/dev/null' EXIT
-/usr/bin/python3 tests/lab/run.py | tee "$labs"
+/usr/bin/python3 tests/lab/run.py -j 2 | tee "$labs"
 read -r p f s < <(sed -n 's/^labs: \([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped.*/\1 \2 \3/p' "$labs")
 if [ -n "${s:-}" ]; then
   passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
