@@ -2,6 +2,7 @@
 #include "daemon/app.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <set>
@@ -22,9 +23,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr net::Duration kDrainBusy = 1ms, kDrainIdle = 5ms, kBusyFor = 50ms;
 constexpr net::Duration kReconcileEvery = 30s, kReconcileAfterLoss = 50ms;
-constexpr std::size_t kPuntsPerTurn = 1024;
+constexpr std::size_t kPuntsPerTurn = 64;  // then timers and sessions have their turn
 
 bool any_ebpf(const config::NodeSettings& settings) {
   return std::ranges::any_of(settings.domains, [](const auto& domain) {
@@ -40,7 +40,7 @@ App::App(boost::asio::io_context& io, config::NodeSettings settings, std::string
       settings_file_(std::move(settings_file)),
       started_(net::Clock::now()),
       loop_delay_(io),
-      drain_timer_(io),
+      punts_(io),
       tick_timer_(io),
       reconcile_timer_(io) {}
 
@@ -126,7 +126,10 @@ std::expected<void, std::string> App::start_data_path() {
   for (const auto& domain : settings_.domains)
     if (auto begun = add_domain(domain)->start(now); !begun) return begun;
   drop_stale_ports();
-  arm_drain(false);
+  if (fast_path_) {
+    punts_.assign(::dup(fast_path_->punt_descriptor()));
+    arm_drain();
+  }
   arm_tick();
   arm_reconcile(kReconcileEvery);
   return {};
@@ -191,7 +194,7 @@ void App::stop_exports() {
 }
 
 void App::finish() {
-  drain_timer_.cancel();
+  punts_.close();
   tick_timer_.cancel();
   reconcile_timer_.cancel();
   io_.stop();
@@ -266,20 +269,18 @@ void App::drain() {
       },
       kPuntsPerTurn);
   if (count > 0) {
-    last_punt_ = now;
     for (const auto& domain : domains_) domain->flush();
     arm_tick();
   }
 }
 
-void App::arm_drain(bool busy) {
-  if (!fast_path_) return;
-  drain_timer_.expires_after(busy ? kDrainBusy : kDrainIdle);
-  drain_timer_.async_wait([this](const boost::system::error_code& error) {
-    if (error) return;
-    drain();
-    arm_drain(net::Clock::now() - last_punt_ < kBusyFor);
-  });
+void App::arm_drain() {
+  punts_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                    [this](const boost::system::error_code& error) {
+                      if (error) return;
+                      drain();
+                      arm_drain();  // comes back at once while punts are left
+                    });
 }
 
 void App::arm_tick() {
@@ -438,7 +439,7 @@ void App::teardown(std::function<void(std::string)> done) {
   log_.logger().info("{}: teardown asked for: removing the data path", settings_.name);
   speaker_->stop(false, "teardown", [this, done = std::move(done)] {
     std::vector<std::string> problems;
-    drain_timer_.cancel();
+    punts_.close();
     reconcile_timer_.cancel();
     tick_timer_.cancel();
     domains_.clear();

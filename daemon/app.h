@@ -4,10 +4,11 @@
 //   Speaker --best routes--> App --by route--> Domain --actions--> Kernel, FastPath, Speaker
 //   Kernel, FastPath (ring buffer) --events--> App --by port--> Domain
 //
-// One thread. Timers: the ring buffer every 1 to 5 ms, the domains' deadlines, a full
+// One thread. The kernel wakes it for the ring buffer. Timers: the domains' deadlines, a full
 // reconciliation every 30 s and 50 ms after lost kernel events.
 #pragma once
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
 #include <expected>
@@ -87,7 +88,7 @@ class App {
   void replay_routes(Domain& domain);
   void converge();
   void drain();
-  void arm_drain(bool busy);
+  void arm_drain();
   void arm_tick();
   void arm_reconcile(net::Duration delay);
   void finish();
@@ -114,8 +115,8 @@ class App {
   std::vector<std::unique_ptr<Domain>> domains_;
   std::unique_ptr<ControlServer> control_;
   std::unique_ptr<MetricsServer> metrics_;
-  boost::asio::steady_timer drain_timer_, tick_timer_, reconcile_timer_;
-  net::TimePoint last_punt_{};
+  boost::asio::posix::stream_descriptor punts_;
+  boost::asio::steady_timer tick_timer_, reconcile_timer_;
   bool converged_ = false;
   bool stopping_ = false;
   uint64_t events_lost_ = 0, reconciliations_ = 0, undecodable_routes_ = 0;

@@ -134,7 +134,9 @@ class FastPath {
   [[nodiscard]] FastPathResult<void> remove_mac(net::Vni vni, net::MacAddress mac);
   [[nodiscard]] std::vector<std::pair<net::Vni, net::MacAddress>> macs() const;
 
-  // Takes what is in the ring buffer, at most `max` punts; returns how many. Call every 1 ms or so.
+  // Readable (level-triggered) while punts wait to be drained. Owned by this object.
+  [[nodiscard]] int punt_descriptor() const;
+  // Takes what is in the ring buffer, at most `max` punts; returns how many.
   std::size_t drain(const std::function<void(const Punt&)>& handler, std::size_t max = 1024);
 
   [[nodiscard]] std::vector<Counter> counters(net::IfIndex port) const;  // only non-zero ones
