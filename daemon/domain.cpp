@@ -157,11 +157,12 @@ bool Domain::configure_core(std::string& problem) {
   }
   services_.soft_policy.set_port(core_config());
   if (core_capture_) return true;
-  auto capture =
-      dataplane::PcapCapture::open(services_.io, settings_.links.vxlan, devices_.vxlan,
-                                   [this](net::IfIndex port, std::span<const uint8_t> frame) {
-                                     soft_frame(port, frame, net::Clock::now());
-                                   });
+  auto capture = dataplane::PcapCapture::open(
+      services_.io, settings_.links.vxlan, devices_.vxlan,
+      [this](net::IfIndex port, std::span<const uint8_t> frame) {
+        soft_frame(port, frame, net::Clock::now());
+      },
+      &services_.sender);
   if (!capture) {
     problem = capture.error().what;
     return false;
@@ -338,7 +339,7 @@ void Domain::open_capture(PortState& port) {
       [this](net::IfIndex index, std::span<const uint8_t> frame) {
         soft_frame(index, frame, net::Clock::now());
       },
-      destinations);
+      &services_.sender, destinations);
   if (capture)
     port.capture = std::move(*capture);
   else

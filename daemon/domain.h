@@ -133,7 +133,9 @@ class Domain {
   // "tcx", "clsact", "xdp+tcx" or "pcap"
   [[nodiscard]] std::string attach_mode(net::IfIndex port) const;
   // pcap mode: requests for this address are answered, so they are no flood.
-  [[nodiscard]] bool answers(const net::IpAddress& ip) const { return answered_.contains(ip); }
+  [[nodiscard]] bool answers(const net::IpAddress& ip) const {
+    return responder_.has_fast_entry(ip);
+  }
   [[nodiscard]] net::IfIndex vxlan() const { return devices_.vxlan; }
   [[nodiscard]] std::string port_name(net::IfIndex port) const;  // "m1", "vx100" or "#7"
   [[nodiscard]] std::string port_text(net::IfIndex port) const;  // "m1 (AS64501 Alpha Net)"
@@ -209,7 +211,6 @@ class Domain {
   std::map<std::string, PortState> ports_;          // by interface name
   std::map<net::IfIndex, std::string> port_names_;  // of the existing ones
   std::vector<dataplane::RemoteMac> pending_macs_;
-  std::set<net::IpAddress> answered_;    // pcap mode: what the eBPF map would hold
   std::set<net::IpAddress> core_flood_;  // mirror of the flood list
   std::unique_ptr<dataplane::PcapCapture> core_capture_;
   // Learned MACs that the last dump did not show; an entry may be missing in one dump.

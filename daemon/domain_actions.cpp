@@ -120,10 +120,7 @@ void Domain::carry_out(const proxyarp::SetFastEntry& entry, net::TimePoint) {
   set_fast_entry(entry);
 }
 void Domain::carry_out(const proxyarp::ClearFastEntry& entry, net::TimePoint) {
-  if (uses_ebpf())
-    check(services_.fast_path->clear_binding(settings_.evpn.vni, entry.ip));
-  else
-    answered_.erase(entry.ip);
+  if (uses_ebpf()) check(services_.fast_path->clear_binding(settings_.evpn.vni, entry.ip));
 }
 
 void Domain::carry_out(const proxyarp::LocalBindingUp& bound, net::TimePoint now) {

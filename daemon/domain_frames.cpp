@@ -158,12 +158,9 @@ bool Domain::traced(const net::IpAddress& ip) const {
 }
 
 void Domain::set_fast_entry(const proxyarp::SetFastEntry& entry) {
-  if (!uses_ebpf()) {
-    answered_.insert(entry.ip);
-  } else if (!traced(entry.ip)) {
+  if (uses_ebpf() && !traced(entry.ip))
     check(services_.fast_path->set_binding({settings_.evpn.vni, entry.ip, entry.mac, entry.port,
                                             entry.flags.router, entry.flags.override_flag}));
-  }
 }
 
 }  // namespace peerland

@@ -28,23 +28,42 @@ class PacketSender {
   PacketSender(const PacketSender&) = delete;
   PacketSender& operator=(const PacketSender&) = delete;
   // A whole Ethernet frame; padded to 60 octets. False when the kernel refused it (counted).
+  // While a Batch lives, a refusal is only counted.
   bool send(net::IfIndex port, std::span<const uint8_t> frame);
   [[nodiscard]] uint64_t errors() const;
 
+  // Frames that are sent while one lives go to the kernel many at a time, in their order, the last
+  // of them when it ends.
+  class Batch {
+   public:
+    explicit Batch(PacketSender& sender);
+    ~Batch();
+    Batch(const Batch&) = delete;
+    Batch& operator=(const Batch&) = delete;
+
+   private:
+    PacketSender& sender_;
+  };
+
  private:
+  struct Held;
   explicit PacketSender(int fd);
+  void flush();
   int fd_;
+  int batches_ = 0;
+  std::unique_ptr<Held> held_;
   uint64_t errors_ = 0;
 };
 
 // Frames that arrive at a device (not those sent out of it): all non-unicast ones, unicast ARP and
-// ICMPv6, and what is for one of `destinations`. Closed by the destructor.
+// ICMPv6, and what is for one of `destinations`. What the handler sends by `sender` in one turn is
+// a batch. Closed by the destructor.
 class PcapCapture {
  public:
   using Handler = std::function<void(net::IfIndex port, std::span<const uint8_t> frame)>;
   [[nodiscard]] static FastPathResult<std::unique_ptr<PcapCapture>> open(
       boost::asio::io_context& io, const std::string& interface, net::IfIndex port, Handler handler,
-      const std::vector<net::MacAddress>& destinations = {});
+      PacketSender* sender = nullptr, const std::vector<net::MacAddress>& destinations = {});
   virtual ~PcapCapture() = default;
   [[nodiscard]] virtual uint64_t lost() const = 0;
 };

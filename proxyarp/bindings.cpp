@@ -29,7 +29,10 @@ bool Binding::owned_by(net::MacAddress mac) const {
 }
 
 BindingTable::BindingTable(Context& context, Announcements& announcements)
-    : context_(context), announcements_(announcements), places_(16, SeededHash{context.seed}) {
+    : context_(context),
+      announcements_(announcements),
+      index_(0, AddressHash{context.seed}),
+      places_(16, SeededHash{context.seed}) {
   Actions none;  // no port is up, so that nothing can be in use
   context_.out = &none;
   reconfigure();
@@ -60,7 +63,7 @@ void BindingTable::reconfigure() {
     for (net::MacAddress mac : before->allowed) unmention(ip, binding, mac);
   }
   for (auto& [ip, part] : fixed) {
-    Binding& binding = bindings_[ip];
+    Binding& binding = find_or_add(ip);
     if (binding.fixed) continue;
     for (net::MacAddress mac : part.allowed) mention(ip, mac);
     binding.fixed = std::make_unique<const FixedPart>(std::move(part));
@@ -95,8 +98,8 @@ void BindingTable::place_mac(net::MacAddress mac, MacWhere where, net::IfIndex p
 }
 
 void BindingTable::set_evpn(const net::IpAddress& ip, std::vector<EvpnPart> parts) {
-  if (parts.empty() && !bindings_.contains(ip)) return;
-  Binding& binding = bindings_[ip];
+  if (parts.empty() && find(ip) == nullptr) return;
+  Binding& binding = find_or_add(ip);
   const auto before = std::exchange(binding.evpn, {});
   const std::size_t limit = anycast(ip) ? context_.settings.anycast_macs : 1;
   if (parts.size() > limit) parts.resize(limit);
@@ -132,7 +135,7 @@ BindingTable::LearnResult BindingTable::may_bind(const net::IpAddress& ip, net::
 
 BindingTable::LearnResult BindingTable::learn(const net::IpAddress& ip, net::MacAddress mac,
                                               net::IfIndex port, NaFlags flags) {
-  Binding& binding = bindings_[ip];
+  Binding& binding = find_or_add(ip);
   const auto before = binding.in_use;
   auto same = std::ranges::find(binding.learned, mac, &LearnedPart::mac);
   if (same != binding.learned.end() && same->port == port && same->flags == flags) {
@@ -196,7 +199,7 @@ bool BindingTable::forget(const net::IpAddress& ip, std::optional<net::MacAddres
 }
 
 void BindingTable::set_doubt(const net::IpAddress& ip, Doubt doubt) {
-  Binding* binding = doubt == Doubt::Frozen ? &bindings_[ip] : find(ip);
+  Binding* binding = doubt == Doubt::Frozen ? &find_or_add(ip) : find(ip);
   if (!binding || binding->doubt == doubt) return;
   binding->doubt = doubt;
   publish(ip, *binding);
@@ -211,12 +214,22 @@ void BindingTable::members_saw(const net::IpAddress& ip, net::MacAddress mac) {
 // --- questions
 
 const Binding* BindingTable::find(const net::IpAddress& ip) const {
-  const auto at = bindings_.find(ip);
-  return at == bindings_.end() ? nullptr : &at->second;
+  const auto at = index_.find(ip);
+  return at == index_.end() ? nullptr : &(*at)->second;
 }
 Binding* BindingTable::find(const net::IpAddress& ip) {
-  const auto at = bindings_.find(ip);
-  return at == bindings_.end() ? nullptr : &at->second;
+  const auto at = index_.find(ip);
+  return at == index_.end() ? nullptr : &(*at)->second;
+}
+Binding& BindingTable::find_or_add(const net::IpAddress& ip) {
+  if (Binding* binding = find(ip)) return *binding;
+  const auto at = bindings_.try_emplace(ip).first;
+  index_.insert(&*at);
+  return at->second;
+}
+BindingTable::Bindings::iterator BindingTable::erase(Bindings::iterator at) {
+  index_.erase(&*at);
+  return bindings_.erase(at);
 }
 
 bool BindingTable::inside(const net::IpAddress& ip) const {
@@ -357,7 +370,7 @@ void BindingTable::unmention(const net::IpAddress& ip, const Binding& binding,
 
 void BindingTable::erase_if_empty(const net::IpAddress& ip) {
   const auto at = bindings_.find(ip);
-  if (at != bindings_.end() && at->second.empty()) bindings_.erase(at);
+  if (at != bindings_.end() && at->second.empty()) erase(at);
 }
 
 // One alarm for each mark that is passed.

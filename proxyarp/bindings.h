@@ -3,6 +3,7 @@
 // EVPN about each address, which of it is in use, and what of that the data path and EVPN know.
 // Inside proxyarp/ only.
 #pragma once
+#include <boost/unordered/unordered_flat_set.hpp>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -170,6 +171,23 @@ class BindingTable {
     }
   };
   using Bindings = std::map<net::IpAddress, Binding>;
+  // Both take an address and an element of Bindings.
+  struct AddressHash {
+    using is_transparent = void;
+    uint64_t seed = 0;
+    std::size_t operator()(const net::IpAddress& ip) const {
+      return net::hash_bytes(ip.bytes(), seed);
+    }
+    std::size_t operator()(const Bindings::value_type* at) const { return (*this)(at->first); }
+  };
+  struct SameAddress {
+    using is_transparent = void;
+    static const net::IpAddress& of(const net::IpAddress& ip) { return ip; }
+    static const net::IpAddress& of(const Bindings::value_type* at) { return at->first; }
+    bool operator()(const auto& a, const auto& b) const { return of(a) == of(b); }
+  };
+  Binding& find_or_add(const net::IpAddress& ip);
+  Bindings::iterator erase(Bindings::iterator at);
 
   Place place(net::MacAddress mac) const;
   bool on_named_port(const FixedPart& fixed, net::IfIndex port) const;
@@ -199,6 +217,8 @@ class BindingTable {
   Context& context_;
   Announcements& announcements_;
   Bindings bindings_;
+  // The elements of bindings_ by address: nearly each frame asks for some.
+  boost::unordered_flat_set<Bindings::value_type*, AddressHash, SameAddress> index_;
   std::map<net::IfIndex, std::string> ports_;  // those that are up
   std::unordered_map<net::MacAddress, Place, SeededHash> places_;
   std::set<std::pair<net::MacAddress, net::IpAddress>> by_mac_;  // what parts mention

@@ -175,7 +175,7 @@ void BindingTable::publish_fast(const net::IpAddress& ip, Binding& binding) {
 void BindingTable::publish_all() {
   for (auto at = bindings_.begin(); at != bindings_.end();) {
     publish(at->first, at->second);
-    at = at->second.empty() ? bindings_.erase(at) : std::next(at);
+    at = at->second.empty() ? erase(at) : std::next(at);
   }
 }
 

@@ -324,6 +324,7 @@ class Responder {
                                     net::TimePoint now) const;
   // All entries that the eBPF map must hold, for a restart that adopts the old map.
   [[nodiscard]] std::vector<SetFastEntry> fast_entries() const;
+  [[nodiscard]] bool has_fast_entry(const net::IpAddress& ip) const;
 
  private:
   struct Impl;

@@ -117,4 +117,9 @@ std::vector<SetFastEntry> Responder::fast_entries() const {
   return entries;
 }
 
+bool Responder::has_fast_entry(const net::IpAddress& ip) const {
+  const Binding* binding = std::as_const(impl_->table).find(ip);
+  return binding != nullptr && binding->fast.has_value();
+}
+
 }  // namespace proxyarp

@@ -57,6 +57,38 @@ TEST_F(PacketIo, SendsPaddedAndReceivesNothing) {
   EXPECT_EQ((*sender)->errors(), 3u);
 }
 
+TEST_F(PacketIo, ABatchKeepsTheOrderAndLosesOnlyWhatIsRefused) {
+  const auto sender = PacketSender::open();
+  ASSERT_TRUE(sender) << sender.error().what;
+  // More than is held, some too long to be, one to a device that is not there.
+  const auto frame = [](uint8_t n) {
+    Bytes f = arp_request();
+    f.resize(n % 16 == 0 ? 300 : 60 + n % 4);
+    f.back() = n;
+    return f;
+  };
+  {
+    const PacketSender::Batch outer(**sender);
+    for (uint8_t n = 0; n < 150; ++n) {
+      const PacketSender::Batch inner(**sender);
+      EXPECT_TRUE((*sender)->send(m1, frame(n)));
+      if (n == 70) {
+        EXPECT_TRUE((*sender)->send(net::IfIndex(9999), frame(1)));
+      }
+    }
+    EXPECT_FALSE((*sender)->send(m1, Bytes(13)));
+    Bytes too_short = arp_request();
+    too_short.resize(42);
+    EXPECT_TRUE((*sender)->send(m1, too_short));
+  }
+  for (uint8_t n = 0; n < 150; ++n) ASSERT_EQ(member->receive(), frame(n)) << int{n};
+  Bytes padded = arp_request();
+  padded.resize(42);
+  padded.resize(60);
+  EXPECT_EQ(member->receive(), padded);
+  EXPECT_EQ((*sender)->errors(), 2u);
+}
+
 TEST_F(PacketIo, CapturesWhatComesInAndIsNotPlainUnicast) {
   std::vector<Bytes> seen;
   auto capture =
