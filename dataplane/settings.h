@@ -42,6 +42,14 @@ using Limits = std::array<std::optional<Limit>, kBumClasses>;
 struct BumPolicy {
   std::string name;
   Limits ingress, egress, decap, encap;
+  // All BUM classes together, to a member: what ARP and ND need comes first, the others share what
+  // is left. On top of the limits of `egress`.
+  std::optional<Limit> egress_total;
+  // All BUM classes together, out of the tunnel of each remote VTEP: none can fill the others'
+  // share. On the policy of the VXLAN device.
+  std::optional<Limit> per_vtep;
+  // Judge and count, but drop nothing because of this policy.
+  bool observe = false;
   std::vector<uint16_t> allowed_ethertypes{0x0800, 0x0806, 0x86dd};  // at most 8
   // Names of drop reasons that are switched off: "lacp", "mld", "dhcp" ... (see drop_reasons()).
   std::set<std::string> allow;
