@@ -68,6 +68,8 @@ struct PortConfig {
   bool xdp = false;            // answer in native XDP where the driver has it, else by tc alone
   std::vector<net::MacAddress> macs;  // with enforce_macs: the only sources
   bool enforce_macs = false;
+  // With enforce_macs: frames of other sources are counted as observed and reported, but pass.
+  bool observe_macs = false;
   Gate gate = Gate::Open;
   // MACs that no member can send from: those of the PE itself. A frame from one of them came back
   // through a loop, and is dropped under the reason "loop".

@@ -28,6 +28,16 @@ const char* to_string(Direction direction) {
   return "?";
 }
 
+const char* to_string(Reaction reaction) {
+  switch (reaction) {
+    case Reaction::Count: return "count";
+    case Reaction::Drop: return "drop";
+    case Reaction::Quarantine: return "quarantine";
+    case Reaction::Shut: return "shut";
+  }
+  return "?";
+}
+
 std::span<const DropReason> drop_reasons() {
   static constexpr DropReason kReasons[] = {
 #define PL_X(enumerator, name, switchable, text) {name, text, switchable != 0},
@@ -49,6 +59,16 @@ BumPolicy peering_policy() {
   policy.egress = {pps(200), pps(200), nothing, nothing, nothing};
   policy.decap = {pps(200), pps(200), nothing, nothing, nothing};
   policy.encap = {pps(200), pps(200), nothing, nothing, nothing};
+  return policy;
+}
+
+BumPolicy quarantine_policy() {
+  const Limit nothing{.packets_per_second = 0, .bits_per_second = {}};
+  BumPolicy policy;
+  policy.name = kQuarantinePolicy;
+  for (Limits* limits : {&policy.ingress, &policy.egress, &policy.decap, &policy.encap})
+    limits->fill(nothing);
+  policy.answers = policy.punts = nothing;
   return policy;
 }
 

@@ -39,6 +39,31 @@ struct Limit {
 // An absent limit: unlimited.
 using Limits = std::array<std::optional<Limit>, kBumClasses>;
 
+// What is done about a port that violates its security, beside counting: Drop the frames, let the
+// port pass nothing for a while (Quarantine), the same and as if its link were down (Shut).
+enum class Reaction : uint8_t { Count, Drop, Quarantine, Shut };
+const char* to_string(Reaction reaction);  // "count", "drop", "quarantine", "shut"
+
+// Port security. Only `macs` may be Count: then frames of foreign sources pass.
+struct SecuritySettings {
+  Reaction macs = Reaction::Drop;       // sources that are not the member's
+  Reaction spoofing = Reaction::Drop;   // ARP and ND in the name of others
+  Reaction protocols = Reaction::Drop;  // what the policy does not allow: BPDUs, RAs ...
+  Reaction loop = Reaction::Shut;       // frames that come back
+  Reaction storm = Reaction::Drop;      // frames over the limits
+  uint32_t violations = 5;              // reports within `window` that lead to Quarantine or Shut
+  std::chrono::seconds window{10};
+  uint64_t storm_rate = 1000;  // frames a second over the limits, on average over the window
+  // How long the port is closed: `hold`, twice as long each further time, at most `max_hold`; once
+  // more `hold` after `forgive` without being closed.
+  std::chrono::seconds hold{60}, max_hold{600}, forgive{3600};
+  // Flap damping: so many changes of the link within `flap_window` close the port until it was
+  // quiet for `flap_hold`. 0: off.
+  uint32_t flap_transitions = 4;
+  std::chrono::seconds flap_window{5}, flap_hold{10};
+  bool operator==(const SecuritySettings&) const = default;
+};
+
 struct BumPolicy {
   std::string name;
   Limits ingress, egress, decap, encap;
@@ -59,6 +84,7 @@ struct BumPolicy {
   Limit punts{.packets_per_second = 1000,
               .bits_per_second = {},
               .burst = std::chrono::milliseconds(200)};  // to the daemon per port
+  SecuritySettings security;
   bool operator==(const BumPolicy&) const = default;
 };
 
@@ -73,6 +99,9 @@ struct DropReason {
 // The common rule of the large exchanges, used where no policy is named: ARP 20/s, ND 50/s in;
 // no other broadcast or multicast; unknown unicast dropped; 1 Mbit/s of BUM classes out.
 BumPolicy peering_policy();
+// Nothing passes: for ports that are not (yet, or no longer) let into the peering LAN.
+BumPolicy quarantine_policy();
+inline constexpr const char* kQuarantinePolicy = "quarantine";
 
 enum class ResponderKind : uint8_t { Ebpf, Pcap };
 
@@ -80,15 +109,26 @@ enum class ResponderKind : uint8_t { Ebpf, Pcap };
 // many drivers restart their link, so that it is for the operator to say.
 enum class Attach : uint8_t { Auto, Tc, Xdp };
 
+struct TemporaryMac {
+  net::MacAddress mac;
+  std::chrono::sys_seconds until;
+  bool operator==(const TemporaryMac&) const = default;
+};
+
 struct MemberPort {
   std::string interface;  // kernel name
   std::string member_name;
   net::AsNumber member_as;
   std::vector<net::MacAddress> macs;      // provisioned; empty: none
-  bool enforce_macs = true;               // with macs: frames of other sources are dropped
+  bool enforce_macs = true;               // frames of other sources are dropped; without macs: all
   std::vector<net::IpAddress> addresses;  // provisioned on this port
   std::string policy;                     // name of a BumPolicy
   Attach attach = Attach::Auto;
+  std::vector<TemporaryMac> temporary_macs;  // provisioned as well until then
+  std::optional<SecuritySettings> security;  // instead of the policy's
+  bool quarantined = false;                  // by the settings: nothing passes
+  bool observe = false;                      // as of the policy
+  bool lacp = false;                         // LACP of the member ends here
   bool operator==(const MemberPort&) const = default;
 };
 
