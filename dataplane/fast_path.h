@@ -51,6 +51,9 @@ enum class Gate : uint8_t { Open, Quarantine, Shut };
 
 struct PortConfig {
   net::IfIndex index;
+  // Counters and buckets stay with the name, at most 31 octets, when its device goes and comes back
+  // with another index; empty: they go with the device.
+  std::string name;
   PortKind kind = PortKind::Member;
   net::Vni vni;  // the broadcast domain
   BumPolicy policy;
@@ -126,6 +129,7 @@ struct VtepCounter {
   net::IpAddress vtep;                              // unspecified: all that are not known
   uint64_t packets = 0, bytes = 0;                  // passed
   uint64_t limited_packets = 0, limited_bytes = 0;  // dropped
+  uint64_t observed_packets = 0;  // of those that passed: not dropped by `observe`
 };
 
 // What the programs say of a frame, and each rule that led there, in order.
