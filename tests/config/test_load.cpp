@@ -341,7 +341,9 @@ TEST(Load, DomainHasEveryKey) {
                                    .macs = {mac("02:00:00:00:00:01"), mac("02:00:00:00:00:0a")},
                                    .enforce_macs = false,
                                    .addresses = {ip("192.0.2.1")},
-                                   .policy = "a"};
+                                   .policy = "a",
+                                   .temporary_macs = {},
+                                   .security = {}};
   EXPECT_EQ(domain.ports[0], want);
   EXPECT_EQ(domain.ports[1].policy, "peering");
   EXPECT_EQ(text_of(domain.proxy.bindings),
