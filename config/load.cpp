@@ -83,6 +83,10 @@ const Table<Loader>& node_table() {
           {"bgp", load_bgp},
           {"policies", load_policies},
           {"observe", read_observe},
+          {"report-interval",
+           [](const Value& v, L& l) {
+             assign(l.settings.report_interval, read_seconds(v, 10, 86400));
+           }},
           {"underlay", [](const Value& v, L& l) { read_table(v, underlay_table(), l); }},
           {"broadcast-domains", load_domains},
       }};

@@ -4,8 +4,9 @@
 //   Speaker --best routes--> App --by route--> Domain --actions--> Kernel, FastPath, Speaker
 //   Kernel, FastPath (ring buffer) --events--> App --by port--> Domain
 //
-// One thread. Timers: the ring buffer every 1 to 5 ms, the domains' deadlines, a full
-// reconciliation every 30 s and 50 ms after lost kernel events.
+// One thread. Timers: the ring buffers every 1 to 5 ms, the domains' deadlines, the counters of all
+// ports every 2 s, a few at a time, a full reconciliation every 30 s and 50 ms after lost kernel
+// events.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -33,6 +34,7 @@ class ControlServer;
 class MetricsServer;
 class Monitor;
 class MrtWriter;
+class Underlay;
 
 class App {
  public:
@@ -57,6 +59,7 @@ class App {
   [[nodiscard]] const bgp::io::Speaker& speaker() const { return *speaker_; }
   [[nodiscard]] const std::vector<std::unique_ptr<Domain>>& domains() const { return domains_; }
   [[nodiscard]] const dataplane::FastPath* fast_path() const { return fast_path_.get(); }
+  [[nodiscard]] const Underlay* underlay() const { return underlay_.get(); }  // null: no programs
   [[nodiscard]] const dataplane::PacketSender* sender() const { return sender_.get(); }
   [[nodiscard]] net::TimePoint started() const { return started_; }
   [[nodiscard]] bool converged() const { return converged_; }
@@ -89,6 +92,9 @@ class App {
   void drain();
   void arm_drain(bool busy);
   void arm_tick();
+  void arm_sample();
+  void sync_underlay();  // VTEPs that may send
+  void apply_underlay();
   void arm_reconcile(net::Duration delay);
   void finish();
   void start_exports(const bgp::Settings& settings);
@@ -109,12 +115,14 @@ class App {
   LoopDelay loop_delay_;
   std::unique_ptr<dataplane::Kernel> kernel_;
   std::unique_ptr<dataplane::FastPath> fast_path_;
+  std::unique_ptr<Underlay> underlay_;
   std::unique_ptr<dataplane::PacketSender> sender_;
   dataplane::SoftPolicy soft_policy_;
   std::vector<std::unique_ptr<Domain>> domains_;
   std::unique_ptr<ControlServer> control_;
   std::unique_ptr<MetricsServer> metrics_;
-  boost::asio::steady_timer drain_timer_, tick_timer_, reconcile_timer_;
+  boost::asio::steady_timer drain_timer_, tick_timer_, reconcile_timer_, sample_timer_;
+  std::size_t sample_slice_ = 0;
   net::TimePoint last_punt_{};
   bool converged_ = false;
   bool stopping_ = false;

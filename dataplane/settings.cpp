@@ -57,6 +57,7 @@ BumPolicy peering_policy() {
   policy.name = "peering";
   policy.ingress = {pps(20), pps(50), nothing, nothing, nothing};
   policy.egress = {pps(200), pps(200), nothing, nothing, nothing};
+  policy.egress_total = Limit{.packets_per_second = {}, .bits_per_second = 1'000'000};
   policy.decap = {pps(200), pps(200), nothing, nothing, nothing};
   policy.encap = {pps(200), pps(200), nothing, nothing, nothing};
   return policy;

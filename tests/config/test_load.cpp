@@ -49,6 +49,7 @@ TEST(Load, Defaults) {
   want.bgp.router_id = ip("10.0.0.1");
   want.bgp.local_as = net::AsNumber(65000);
   want.policies["peering"] = dataplane::peering_policy();
+  want.policies["quarantine"] = dataplane::quarantine_policy();
   EXPECT_EQ(node, want);
   EXPECT_FALSE(node.metrics_listen);
   EXPECT_FALSE(node.vtep);
@@ -253,7 +254,7 @@ TEST(Load, PolicyStartsFromPeering) {
 TEST(Load, PolicyPeeringCanBeReplaced) {
   const NodeSettings node =
       load_good(kNode + "policies: {peering: {ingress: {arp: {pps: 100}}}}\n");
-  EXPECT_EQ(node.policies.size(), 1u);
+  EXPECT_EQ(node.policies.size(), 2u);
   EXPECT_EQ(at(node.policies.at("peering").ingress, BumClass::Arp), pps(100));
 }
 
