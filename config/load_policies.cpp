@@ -76,7 +76,8 @@ const Table<Limits>& direction_table() {
       "policies.NAME.DIRECTION",
       {class_field<BumClass::Arp>(), class_field<BumClass::Nd>(),
        class_field<BumClass::Broadcast>(), class_field<BumClass::Multicast>(),
-       class_field<BumClass::UnknownUnicast>()}};
+       class_field<BumClass::UnknownUnicast>(), class_field<BumClass::ArpUnicast>(),
+       class_field<BumClass::NdUnicast>()}};
   return table;
 }
 
