@@ -82,7 +82,8 @@ const Table<Limits>& direction_table() {
       "policies.NAME.DIRECTION",
       {class_field<BumClass::Arp>(), class_field<BumClass::Nd>(),
        class_field<BumClass::Broadcast>(), class_field<BumClass::Multicast>(),
-       class_field<BumClass::UnknownUnicast>()}};
+       class_field<BumClass::UnknownUnicast>(), class_field<BumClass::ArpUnicast>(),
+       class_field<BumClass::NdUnicast>()}};
   return table;
 }
 
@@ -101,6 +102,10 @@ void read_egress(const Value& value, PolicyDraft& draft) {
            [](const Value& v, PolicyDraft& d) {
              read_egress_class<BumClass::UnknownUnicast>(v, d);
            }},
+          {"arp-unicast",
+           [](const Value& v, PolicyDraft& d) { read_egress_class<BumClass::ArpUnicast>(v, d); }},
+          {"nd-unicast",
+           [](const Value& v, PolicyDraft& d) { read_egress_class<BumClass::NdUnicast>(v, d); }},
           {"total",
            [](const Value& v, PolicyDraft& d) { read_class_limit(v, d.policy.egress_total); }},
       }};

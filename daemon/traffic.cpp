@@ -16,8 +16,8 @@ FlowCount& FlowCount::operator+=(const FlowCount& other) {
 }
 
 bool is_over_limit(std::string_view reason) {
-  static constexpr std::string_view kClasses[] = {"arp", "nd", "broadcast", "multicast",
-                                                  "unknown-unicast"};
+  static constexpr std::string_view kClasses[] = {
+      "arp", "nd", "broadcast", "multicast", "unknown-unicast", "arp-unicast", "nd-unicast"};
   return reason.ends_with("-limit") || std::ranges::find(kClasses, reason) != std::end(kClasses);
 }
 

@@ -52,12 +52,13 @@ void Underlay::apply(const config::NodeSettings& settings,
   if (!config_.vnis.empty())
     for (const auto& name : settings.underlay_interfaces)
       wanted[name] = devices_.contains(name) ? devices_.at(name) : Device{};
-  for (const auto& [name, device] : devices_)
-    if (!wanted.contains(name) && device.attached) check(path_.remove_underlay(device.index));
   devices_ = std::move(wanted);
   for (auto& [name, device] : devices_)
     if (device.attached) attach(name, device);
   for (const auto& link : links) link_changed(link);
+  // Those of other settings, and of an earlier run.
+  for (const auto index : path_.underlays())
+    if (!has_device(index)) check(path_.remove_underlay(index));
   for (const auto& [name, device] : devices_)
     if (device.index.value == 0)
       log_.logger().warn("underlay: interface {} does not exist (yet)", name);

@@ -46,7 +46,8 @@ struct TrapMac {
 };
 
 // Whether anything passes at a member's port. Blocked ports drop every frame in both directions,
-// under a reason of their own: "quarantine" or "shut".
+// under a reason of their own: "quarantine" or "shut". In quarantine the link-local groups that the
+// policy allows (LACP) still reach the PE itself, and what breaks the rules is reported.
 enum class Gate : uint8_t { Open, Quarantine, Shut };
 
 struct PortConfig {
@@ -74,8 +75,8 @@ struct PortConfig {
   // MACs that no member can send from: those of the PE itself. A frame from one of them came back
   // through a loop, and is dropped under the reason "loop".
   std::vector<net::MacAddress> own_macs;
-  // Report frames dropped for reasons of port security ("source-mac", "source-invalid",
-  // "spoofed-sender", "loop", and what is not BUM-limited) as Violations.
+  // Report frames that come in and are dropped, or observed, for what they are as Violations:
+  // "source-mac", "source-invalid", "spoofed-sender", "loop", "stp" ...; not what is over a limit.
   bool report_violations = true;
   bool operator==(const PortConfig&) const = default;
 };
@@ -173,8 +174,11 @@ class FastPath {
   FastPath(const FastPath&) = delete;
   FastPath& operator=(const FastPath&) = delete;
 
-  // Attaches (or, when already attached, updates) without a gap in enforcement.
+  // Attaches (or, when already attached, updates) without a gap in enforcement. A port with a name
+  // takes over the counters and buckets that the name had under another index.
   [[nodiscard]] FastPathResult<void> set_port(const PortConfig& config);
+  // Counters of a port with a name stay, under the old index till the next daemon's start, when its
+  // device is gone; else they go.
   [[nodiscard]] FastPathResult<void> remove_port(net::IfIndex port);
   // Attaches again what somebody detached; true when there was something to do.
   [[nodiscard]] FastPathResult<bool> repair_port(net::IfIndex port);
@@ -201,6 +205,7 @@ class FastPath {
   // --- the underlay; one device may be given for each that a route to a VTEP may go through
   [[nodiscard]] FastPathResult<void> set_underlay(const UnderlayConfig& config);
   [[nodiscard]] FastPathResult<void> remove_underlay(net::IfIndex index);
+  [[nodiscard]] std::vector<net::IfIndex> underlays() const;  // attached now, adopted ones too
   [[nodiscard]] FastPathResult<void> add_vtep(const net::IpAddress& vtep);
   [[nodiscard]] FastPathResult<void> remove_vtep(const net::IpAddress& vtep);
   [[nodiscard]] std::vector<VtepCounter> vtep_counters() const;

@@ -12,6 +12,8 @@ const char* to_string(BumClass bum_class) {
     case BumClass::Broadcast: return "broadcast";
     case BumClass::Multicast: return "multicast";
     case BumClass::UnknownUnicast: return "unknown-unicast";
+    case BumClass::ArpUnicast: return "arp-unicast";
+    case BumClass::NdUnicast: return "nd-unicast";
     case BumClass::Count: break;
   }
   return "?";
@@ -55,11 +57,12 @@ BumPolicy peering_policy() {
   };
   BumPolicy policy;
   policy.name = "peering";
-  policy.ingress = {pps(20), pps(50), nothing, nothing, nothing};
-  policy.egress = {pps(200), pps(200), nothing, nothing, nothing};
+  policy.ingress = {pps(20), pps(50), nothing, nothing, nothing, pps(100), pps(100)};
+  policy.egress = {pps(200), pps(200), nothing, nothing, nothing, {}, {}};
+  policy.decap = {pps(200), pps(200), nothing, nothing, nothing, {}, {}};
+  policy.encap = {pps(200), pps(200), nothing, nothing, nothing, {}, {}};
   policy.egress_total = Limit{.packets_per_second = {}, .bits_per_second = 1'000'000};
-  policy.decap = {pps(200), pps(200), nothing, nothing, nothing};
-  policy.encap = {pps(200), pps(200), nothing, nothing, nothing};
+  policy.per_vtep = pps(100);
   return policy;
 }
 

@@ -19,10 +19,21 @@
 namespace dataplane {
 
 // Classes that have limits of their own. What is none of these is known unicast and never limited.
-enum class BumClass : uint8_t { Arp, Nd, Broadcast, Multicast, UnknownUnicast, Count };
+// Unicast ARP and ND are limited for the sake of who asks the daemon and the members; they count as
+// such only when their destination is known.
+enum class BumClass : uint8_t {
+  Arp,
+  Nd,
+  Broadcast,
+  Multicast,
+  UnknownUnicast,
+  ArpUnicast,
+  NdUnicast,
+  Count
+};
 inline constexpr std::size_t kBumClasses = static_cast<std::size_t>(BumClass::Count);
 const char* to_string(
-    BumClass bum_class);  // "arp", "nd", "broadcast", "multicast", "unknown-unicast"
+    BumClass bum_class);  // "arp", "nd", "broadcast", ... "unknown-unicast", "arp-unicast"
 
 // Ingress: from a member. Egress: to a member. Decap: out of a VXLAN tunnel. Encap: into it.
 enum class Direction : uint8_t { Ingress, Egress, Decap, Encap, Count };
