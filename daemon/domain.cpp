@@ -297,10 +297,11 @@ void Domain::link_changed(const dataplane::LinkChanged& event, net::TimePoint no
     // Under a name that is no port's it must not stay in the bridge without the programs.
     if (event.exists && !ports_.contains(event.name) && was_attached)
       check(services_.kernel.detach_port(known->index));
-    if (uses_ebpf())
-      check(services_.fast_path->remove_port(known->index));
-    else
+    // The programs of a renamed one stay, and with them its counters: its name may come back.
+    if (!uses_ebpf())
       services_.soft_policy.remove_port(known->index);
+    else if (!event.exists)
+      check(services_.fast_path->remove_port(known->index));
     known->capture.reset();
     known->index = {};
     port_names_.erase(event.index);
