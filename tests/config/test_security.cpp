@@ -44,7 +44,7 @@ TEST(Security, EveryKeyOfAPolicy) {
       kNode +
       "policies:\n"
       "  a:\n"
-      "    egress: {total: {bps: 200k, burst: 100ms}, arp: {pps: 3}}\n"
+      "    egress: {total: {bps: 200k, burst: 100ms}, arp: {pps: 3}, nd-unicast: {pps: 4}}\n"
       "    per-vtep: {pps: 500, bps: 1M}\n"
       "    observe: true\n"
       "    security: {macs: count, spoofing: quarantine, protocols: shut, loop: drop, storm: "
@@ -57,6 +57,7 @@ TEST(Security, EveryKeyOfAPolicy) {
   EXPECT_EQ(a.egress_total, (Limit{{}, 200'000, 100ms}));
   EXPECT_EQ(a.egress[0], (Limit{3, {}, 1000ms}));
   EXPECT_EQ(a.egress[1], dataplane::peering_policy().egress[1]);
+  EXPECT_EQ(a.egress[dataplane::kBumClasses - 1], (Limit{4, {}, 1000ms}));
   EXPECT_EQ(a.per_vtep, (Limit{500, 1'000'000, 1000ms}));
   EXPECT_TRUE(a.observe);
   const dataplane::SecuritySettings want{.macs = Reaction::Count,
@@ -88,8 +89,12 @@ TEST(Security, PoliciesThatAreBuiltIn) {
   const auto& peering = node.policies.at("peering");
   EXPECT_EQ(peering.ingress[0], (Limit{20, {}, 1000ms}));
   EXPECT_EQ(peering.ingress[1], (Limit{50, {}, 1000ms}));
-  for (std::size_t other = 2; other < dataplane::kBumClasses; ++other)
-    EXPECT_EQ(peering.ingress[other], (Limit{0, {}, 1000ms}));
+  using enum dataplane::BumClass;
+  for (const auto other : {Broadcast, Multicast, UnknownUnicast})
+    EXPECT_EQ(peering.ingress[static_cast<std::size_t>(other)], (Limit{0, {}, 1000ms}));
+  for (const auto unicast : {ArpUnicast, NdUnicast})
+    EXPECT_EQ(peering.ingress[static_cast<std::size_t>(unicast)], (Limit{100, {}, 1000ms}));
+  EXPECT_EQ(peering.per_vtep, (Limit{100, {}, 1000ms}));
   EXPECT_EQ(peering.egress_total, (Limit{{}, 1'000'000, 1000ms}));
   EXPECT_THAT(peering.allowed_ethertypes, ElementsAre(0x0800, 0x0806, 0x86dd));
   EXPECT_TRUE(peering.allow.empty());

@@ -10,9 +10,9 @@ using dataplane::Reaction;
 
 namespace {
 
-class Guard : public testing::Test {
+class PortGuardTest : public testing::Test {
  protected:
-  Guard() {
+  PortGuardTest() {
     settings.security.violations = 3;
     settings.security.window = 10s;
     settings.security.hold = 60s;
@@ -48,7 +48,7 @@ class Guard : public testing::Test {
 
 }  // namespace
 
-TEST_F(Guard, DropsOnlyUnlessItIsToldMore) {
+TEST_F(PortGuardTest, DropsOnlyUnlessItIsToldMore) {
   EXPECT_FALSE(violations(GuardCause::Macs, 100));
   EXPECT_FALSE(violations(GuardCause::Spoofing, 100));
   EXPECT_FALSE(violations(GuardCause::Protocols, 100));
@@ -57,7 +57,7 @@ TEST_F(Guard, DropsOnlyUnlessItIsToldMore) {
   EXPECT_EQ(guard.closures(), 0u);
 }
 
-TEST_F(Guard, EachKindHasItsReaction) {
+TEST_F(PortGuardTest, EachKindHasItsReaction) {
   const struct {
     GuardCause kind;
     Reaction dataplane::SecuritySettings::* reaction;
@@ -88,7 +88,7 @@ TEST_F(Guard, EachKindHasItsReaction) {
     }
 }
 
-TEST_F(Guard, OnlyViolationsOfOneKindWithinTheWindowCount) {
+TEST_F(PortGuardTest, OnlyViolationsOfOneKindWithinTheWindowCount) {
   settings.security.macs = settings.security.spoofing = Reaction::Shut;
   configure();
   EXPECT_FALSE(guard.violation(GuardCause::Macs, now));
@@ -101,7 +101,7 @@ TEST_F(Guard, OnlyViolationsOfOneKindWithinTheWindowCount) {
   EXPECT_TRUE(guard.violation(GuardCause::Macs, now));
 }
 
-TEST_F(Guard, ComesBackByItselfAndLaterEachTime) {
+TEST_F(PortGuardTest, ComesBackByItselfAndLaterEachTime) {
   EXPECT_EQ(close_by_loop(), 60s);
   expect(GuardState::Shut, GuardCause::Loop);
   EXPECT_EQ(guard.deadline(), now + 60s);
@@ -129,7 +129,7 @@ TEST_F(Guard, ComesBackByItselfAndLaterEachTime) {
   EXPECT_EQ(guard.next_hold(now), 120s);
 }
 
-TEST_F(Guard, WhatComesWhileItIsClosedDoesNotCount) {
+TEST_F(PortGuardTest, WhatComesWhileItIsClosedDoesNotCount) {
   close_by_loop();
   EXPECT_FALSE(violations(GuardCause::Loop, 20));
   EXPECT_FALSE(guard.over_limits(1'000'000, now));
@@ -139,7 +139,7 @@ TEST_F(Guard, WhatComesWhileItIsClosedDoesNotCount) {
   EXPECT_FALSE(guard.violation(GuardCause::Loop, now));  // begins anew
 }
 
-TEST_F(Guard, AStormIsARateOverTheWindow) {
+TEST_F(PortGuardTest, AStormIsARateOverTheWindow) {
   settings.security.storm = Reaction::Quarantine;
   configure();
   for (int i = 0; i < 30; ++i, after(1s)) EXPECT_FALSE(guard.over_limits(99, now)) << i;
@@ -150,7 +150,7 @@ TEST_F(Guard, AStormIsARateOverTheWindow) {
   expect(GuardState::Quarantine, GuardCause::Storm);
 }
 
-TEST_F(Guard, FlappingLinksAreDampedUntilTheyAreQuiet) {
+TEST_F(PortGuardTest, FlappingLinksAreDampedUntilTheyAreQuiet) {
   for (int i = 0; i < 3; ++i, after(1s)) EXPECT_FALSE(guard.link_changed(now));
   changed = guard.link_changed(now);
   ASSERT_TRUE(changed);
@@ -167,14 +167,14 @@ TEST_F(Guard, FlappingLinksAreDampedUntilTheyAreQuiet) {
   EXPECT_EQ(guard.next_hold(now), 60s);   // flaps are no violation
 }
 
-TEST_F(Guard, SlowChangesOfTheLinkAreNoFlaps) {
+TEST_F(PortGuardTest, SlowChangesOfTheLinkAreNoFlaps) {
   for (int i = 0; i < 100; ++i, after(2s)) EXPECT_FALSE(guard.link_changed(now));
   settings.security.flap_transitions = 0;
   configure();
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(guard.link_changed(now));
 }
 
-TEST_F(Guard, TheSettingsQuarantineStaysUntilTheySayOtherwise) {
+TEST_F(PortGuardTest, TheSettingsQuarantineStaysUntilTheySayOtherwise) {
   settings.quarantined = true;
   configure();
   ASSERT_TRUE(changed);
@@ -196,7 +196,7 @@ TEST_F(Guard, TheSettingsQuarantineStaysUntilTheySayOtherwise) {
   EXPECT_EQ(guard.until(), net::kNever);
 }
 
-TEST_F(Guard, ObserveClosesNothing) {
+TEST_F(PortGuardTest, ObserveClosesNothing) {
   settings.observe = true;
   settings.security.storm = Reaction::Shut;
   configure();
@@ -214,7 +214,7 @@ TEST_F(Guard, ObserveClosesNothing) {
   EXPECT_EQ(guard.closures(), 0u);
 }
 
-TEST_F(Guard, ObserveOpensWhatWasClosedForAViolation) {
+TEST_F(PortGuardTest, ObserveOpensWhatWasClosedForAViolation) {
   close_by_loop();
   settings.observe = true;
   configure();
@@ -222,7 +222,7 @@ TEST_F(Guard, ObserveOpensWhatWasClosedForAViolation) {
   EXPECT_TRUE(guard.open());
 }
 
-TEST_F(Guard, OperatorsHaveTheLastWord) {
+TEST_F(PortGuardTest, OperatorsHaveTheLastWord) {
   ASSERT_TRUE(guard.set(GuardState::Shut, now));
   expect(GuardState::Shut, GuardCause::Operator);
   EXPECT_FALSE(guard.set(GuardState::Shut, now));
