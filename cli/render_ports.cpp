@@ -54,8 +54,8 @@ std::string closed_text(const json::object& guard) {
 
 void violation_row(Table& table, const json::object& v) {
   table.row({cell(v, "port"), cell(v, "direction"), cell(v, "kind"), cell(v, "reason"),
-             cell(v, "mac"), cell(v, "owner"), cell(v, "reports"), ago(v, "first_seconds"),
-             ago(v, "last_seconds")});
+             cell(v, "mac"), cell(v, "ip"), cell(v, "owner"), cell(v, "reports"),
+             ago(v, "first_seconds"), ago(v, "last_seconds")});
 }
 
 Table violation_table() {
@@ -64,6 +64,7 @@ Table violation_table() {
                 {"KIND"},
                 {"REASON"},
                 {"MAC SEEN"},
+                {"ADDRESS"},
                 {"WHOSE"},
                 {"REPORTS", true},
                 {"FIRST", true},

@@ -218,6 +218,7 @@ void Domain::report(net::IfIndex port, ViolationEntry entry, net::TimePoint now)
     entry.owner = member;
   }
   if (entry.mac == devices_.bridge_mac) entry.owner = "this PE";
+  entry.ip = claimed_address(entry.frame);
   services_.log.limited(spdlog::level::warn,
                         fmt::format("{}{}{}{}", settings_.name, port.value, to_string(entry.mac),
                                     static_cast<int>(entry.kind)),
@@ -238,8 +239,10 @@ std::string Domain::violation_text(net::IfIndex port, const ViolationEntry& e) c
                      : e.kind == GuardCause::Macs     ? ": not a MAC address of this port"
                      : e.kind == GuardCause::Spoofing ? ": speaks for an address of another"
                                                       : ": the policy does not allow it";
-  return fmt::format("port {}: {} frame from {}{}{} ({})", port_text(port),
-                     dataplane::to_string(e.direction), to_string(e.mac), of, what, e.reason);
+  std::string ip;
+  if (e.ip && e.kind == GuardCause::Spoofing) ip = ", " + to_string(*e.ip);
+  return fmt::format("port {}: {} frame from {}{}{}{} ({})", port_text(port),
+                     dataplane::to_string(e.direction), to_string(e.mac), of, what, ip, e.reason);
 }
 
 // --- the guards

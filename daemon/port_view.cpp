@@ -113,6 +113,7 @@ json::object violation_row(const ViolationEntry& entry) {
           {"kind", to_string(entry.kind)},
           {"reason", entry.reason},
           {"mac", to_string(entry.mac)},
+          {"ip", or_null(entry.ip)},
           {"owner", optional_text(entry.owner)},
           {"reports", entry.reports},
           {"first_seconds", seconds_between(entry.first, now)},

@@ -6,11 +6,14 @@
 #include <functional>
 #include <list>
 #include <map>
+#include <optional>
+#include <span>
 #include <string>
 
 #include "daemon/port_guard.h"
 #include "dataplane/settings.h"
 #include "net/bytes.h"
+#include "net/ip_address.h"
 #include "net/mac_address.h"
 #include "net/time.h"
 
@@ -21,12 +24,17 @@ struct ViolationEntry {
   dataplane::Direction direction = dataplane::Direction::Ingress;
   std::string reason;  // name of a drop reason, or verdict of the responder
   GuardCause kind = GuardCause::Protocols;
-  net::MacAddress mac;  // source
-  std::string owner;    // whose the MAC is, as far as it is known: "port m1 (AS64501 Alpha Net)"
+  net::MacAddress mac;               // source
+  std::optional<net::IpAddress> ip;  // that the frame speaks for, of ARP and ND
+  std::string owner;  // whose the MAC is, as far as it is known: "port m1 (AS64501 Alpha Net)"
   uint64_t reports = 0;
   net::TimePoint first{}, last{};
   net::Bytes frame;  // head of the last one
 };
+
+// The address that an ARP or ND frame speaks for: its sender, or the target of an advertisement.
+// `frame` may be cut off.
+[[nodiscard]] std::optional<net::IpAddress> claimed_address(std::span<const uint8_t> frame);
 
 class ViolationLog {
  public:

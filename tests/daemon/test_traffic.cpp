@@ -153,3 +153,28 @@ TEST(ViolationLog, LikeOnesAreOneEntryLatestFirst) {
   log.for_each("", [&](const ViolationEntry&) { ++count; });
   EXPECT_EQ(count, 1u);
 }
+
+TEST(ViolationLog, TheAddressThatAFrameSpeaksFor) {
+  std::vector<uint8_t> arp(60), nd(86);
+  arp[12] = 8;
+  arp[13] = 6;
+  arp[28] = 192;
+  arp[31] = 7;
+  EXPECT_EQ(claimed_address(arp), net::IpAddress::parse("192.0.0.7"));
+  EXPECT_EQ(claimed_address(std::span(arp).first(31)), std::nullopt);
+  nd[12] = 0x86;
+  nd[13] = 0xdd;
+  nd[20] = 58;
+  nd[22] = 0x20;
+  nd[62] = 0xfe;
+  nd[54] = 135;
+  EXPECT_EQ(claimed_address(nd), net::IpAddress::parse("2000::"));
+  nd[54] = 136;
+  EXPECT_EQ(claimed_address(nd), net::IpAddress::parse("fe00::"));
+  nd[54] = 128;
+  EXPECT_EQ(claimed_address(nd), std::nullopt);
+  for (std::size_t cut = 0; cut < 78; ++cut) {
+    nd[54] = 136;
+    EXPECT_EQ(claimed_address(std::span(nd).first(cut)), std::nullopt) << cut;
+  }
+}

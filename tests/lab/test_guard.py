@@ -76,19 +76,21 @@ class Incidents(GuardCase):
         for n in (first, second):
             self.pe.wait_state(f"m{n}", "up")
 
+    def broadcasts(self, count):
+        for _ in range(count):
+            self.pe.send(1, udp4(mac(1), BROADCAST, ip4(1), "255.255.255.255"))
+            time.sleep(0.05)
+
     def test_2_a_loop_between_two_edge_ports_is_alarmed_and_shut(self):
         self.loop(11, 12, "macs: ['{mac}'], policy: chatty")
-        began = time.monotonic()
-        for _ in range(10):
-            self.pe.send(1, ethernet(BROADCAST, mac(1), 0x0800, b"\x45"), udp4(mac(1), BROADCAST, ip4(1), "255.255.255.255"))
+        self.broadcasts(10)
         wait_for("an alarm", lambda: self.logged(r"port m1[12].* frame from 02:00:00:00:00:01 \(port m1 .*came back, a loop"), 2)
-        self.assertLess(time.monotonic() - began, 5)
-        for name in ("m11", "m12"):
-            port = wait_for(f"{name} to be shut", lambda name=name: (p := self.pe.port(name))["guard"]["closures"] and p)
-            self.assertEqual(port["guard"]["loop"], "shut")
-            seen = [v for v in port["violations"] if v["kind"] == "loop"]
-            self.assertEqual(seen[0]["mac"], mac(1))
-            self.assertIn("m1", seen[0]["owner"])
+        ports = wait_for("one to be shut", lambda: [p for p in self.pe.show("ports") if p["port"] in ("m11", "m12")
+                                                    and p["guard"]["closures"]])
+        self.assertEqual(ports[0]["guard"]["loop"], "shut")
+        seen = [v for v in ports[0]["violations"] if v["kind"] == "loop"]
+        self.assertEqual(seen[0]["mac"], mac(1))
+        self.assertIn("m1", seen[0]["owner"])
         # One copy each for the others, whatever the loop did.
         self.assertEqual(len(self.pe.received(2, is_from(1))), 10)
         # By itself it comes back.
@@ -96,32 +98,23 @@ class Incidents(GuardCase):
             self.pe.wait_state(name, "up")
         self.assertEqual(self.pe.state("m2"), "up")
 
-    def test_2_a_loop_of_ports_that_take_any_source_is_held_to_the_limit(self):
-        self.loop(13, 14, "macs: any, policy: chatty")
-        self.pe.send(1, udp4(mac(1), BROADCAST, ip4(1), "255.255.255.255"))
-        self.pe.received(2, wait=0)
-        began = time.monotonic()
-        time.sleep(3)
-        heard = self.pe.received(2, is_from(1), wait=0)
-        seconds = time.monotonic() - began
-        # Each end of the cable lets in 50 a second.
-        self.assertLessEqual(len(heard), 1.1 * (2 * 50 * seconds + 20))
-        self.assertGreater(len(heard), 50)  # there was a loop
+    def test_2_a_loop_of_ports_that_take_any_source_multiplies_nothing(self):
+        self.loop(13, 14, "macs: any, policy: chatty, security: {{ loop: drop }}")
+        self.broadcasts(20)
+        self.assertEqual(len(self.pe.received(2, is_from(1))), 20)
+        self.assertGreaterEqual(sum(self.pe.drops(f"m{n}", "ingress").get("loop", 0) for n in (13, 14)), 20)
+        self.assertEqual([self.pe.state(f"m{n}") for n in (13, 14)], ["up", "up"])
 
     def test_8_a_loop_that_lasts_closes_the_port_again_and_again_and_longer(self):
-        self.pe.node = POLICIES.replace("max-hold: 5s, flap-hold: 2s }\n  strict",
-                                        "max-hold: 5s, storm: shut, storm-rate: 200, flap-hold: 2s }\n  strict")
-        self.loop(13, 14, "macs: any, policy: chatty")
-        self.pe.send(1, udp4(mac(1), BROADCAST, ip4(1), "255.255.255.255"))
+        self.loop(15, 16, "macs: any, policy: chatty")
 
         def closures():
-            # The frame dies when both are shut: the member's next one begins anew.
-            self.pe.send(1, udp4(mac(1), BROADCAST, ip4(1), "255.255.255.255"))
-            return max(self.pe.port(f"m{n}")["guard"]["closures"] for n in (13, 14))
+            self.broadcasts(4)  # the member goes on
+            return max(self.pe.port(f"m{n}")["guard"]["closures"] for n in (15, 16))
         wait_for("the third closure", lambda: closures() >= 3, 60)
-        holds = [int(s) for s in self.logged(r"port m1[34] is shut because of a storm, for (\d+) s")]
-        self.assertTrue({2, 4, 5} <= set(holds), holds)
-        self.assertTrue(self.logged(r"port m1[34] is open again \(was closed because of a storm\)"))
+        holds = {int(s) for s in self.logged(r"port m1[56] is shut because of a loop, for (\d+) s")}
+        self.assertTrue({2, 4, 5} <= holds, holds)
+        self.assertTrue(self.logged(r"port m1[56] is open again \(was closed because of a loop\)"))
 
     def test_4_two_lans_that_a_member_bridges(self):
         """A foreign LAN's sources never come in."""
@@ -166,8 +159,7 @@ class Incidents(GuardCase):
                                                     if v["kind"] == "spoofing" and v["port"] == "m1"), None))
         self.assertEqual(row["mac"], mac(1))
         # It names port, member and address, and whose that is.
-        self.assertTrue(self.logged(r"port m1 \(AS64501 Member 1\).*192\.0\.2\.2.*Member 2|"
-                                    r"port m1 \(AS64501 Member 1\): ingress frame from 02:00:00:00:00:01.*address of another"))
+        self.assertTrue(self.logged(r"port m1 \(AS64501 Member 1\): ingress frame from 02:00:00:00:00:01.*address of another, 192\.0\.2\.2 "))
 
     def test_25_unknown_unicast_is_dropped_and_counted(self):
         before = self.pe.drops("m1", "ingress").get("unknown-unicast", 0)
