@@ -37,11 +37,14 @@ std::string digits_of(const u_char* octets, std::size_t size) {
   return digits;
 }
 
+struct Closer {
+  void operator()(pcap_t* capture) const { pcap_close(capture); }
+};
+
 std::expected<std::vector<std::string>, std::string> read_file(const std::string& file,
                                                                std::size_t most) {
   char error[PCAP_ERRBUF_SIZE] = {};
-  const std::unique_ptr<pcap_t, decltype(&pcap_close)> capture(
-      pcap_open_offline(file.c_str(), error), &pcap_close);
+  const std::unique_ptr<pcap_t, Closer> capture(pcap_open_offline(file.c_str(), error));
   if (!capture) return std::unexpected(file + ": " + error);
   if (pcap_datalink(capture.get()) != DLT_EN10MB)
     return std::unexpected(file + ": no capture of Ethernet frames");

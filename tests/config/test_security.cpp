@@ -122,7 +122,7 @@ TEST(Security, Underlay) {
                "f:5:31: underlay.interfaces[1]: device \"eth0\" is in use already: underlay, line "
                "5\n"},
               {"report-interval: 5s\n",
-               "f:5:18: report-interval: expected a number of seconds from 10 to 86400, got "
+               "f:5:18: report-interval: expected a whole number of seconds, 10 to 86400, got "
                "\"5s\"\n"}});
   EXPECT_EQ(verdict(kNode + "underlay: {interfaces: [eth0]}\n"),
             "f:4:11: underlay: underlay needs the key \"vtep\"\n");

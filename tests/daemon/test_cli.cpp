@@ -213,9 +213,9 @@ TEST(Render, AllAboutAPort) {
     "last_seconds":1}]})")
           .as_object());
   for (const char* line :
-       {"MACs: 02:00:00:00:00:01, 02:00:00:00:00:02 \\(02:00:00:00:00:02 for 1m15s more\\) "
+       {"MACs: 02:00:00:00:00:01 02:00:00:00:00:02 \\(02:00:00:00:00:02 for 1m15s more\\) "
         "\\(02:00:00:00:00:03 is over\\)",
-        "foreign MACs drop, .* loop shut, .*closed 2 times, next for 2m0s",
+        "foreign MACs drop, .* loop shut, .*closed 2 times, next for 2m00s",
         "ingress +arp +20/s +31.5 +15120 +11.5 +9 +4", "ingress +nd +50/s and 64 kbit/s, burst 100",
         "ingress +broadcast +drop", "egress +arp +unlimited", "dropped: arp-limit 9",
         "m1 +ingress +macs +source-mac +02:00:00:00:00:77 +- +- +3 +9s +1s"})
