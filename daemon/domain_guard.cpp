@@ -220,8 +220,7 @@ void Domain::report(net::IfIndex port, ViolationEntry entry, net::TimePoint now)
   if (entry.mac == devices_.bridge_mac) entry.owner = "this PE";
   entry.ip = claimed_address(entry.frame);
   services_.log.limited(spdlog::level::warn,
-                        fmt::format("{}{}{}{}", settings_.name, port.value, to_string(entry.mac),
-                                    static_cast<int>(entry.kind)),
+                        fmt::format("{}{}{}", settings_.name, port.value, to_string(entry.kind)),
                         settings_.name + ": " + violation_text(port, entry), now);
   const GuardCause kind = entry.kind;
   const bool of_member = entry.direction == dataplane::Direction::Ingress;
