@@ -212,7 +212,7 @@ class Pe(Reflector):
         """All frames that came to a host, until for `wait` seconds nothing more did."""
         device, frames = self.sockets[n if isinstance(n, str) else f"h{n}"], []
         while select.select([device], [], [], wait)[0]:
-            with contextlib.suppress(BlockingIOError):
+            with contextlib.suppress(OSError):  # nothing more, or the link went down
                 while True:
                     frame, (_, _, kind, _, _) = device.recvfrom(65536)
                     if kind != socket.PACKET_OUTGOING and wanted(frame):

@@ -346,7 +346,7 @@ class Quarantine(GuardCase):
         self.pe.reload()
         self.pe.wait_state("m1", "up")
         self.pe.send(1, frames["unicast"])
-        self.assertEqual(len(self.pe.received(2, is_from(1))), 1)
+        self.assertEqual(len(self.pe.received(2, lambda f: f == frames["unicast"])), 1)
 
 
 class Kinds(GuardCase):
