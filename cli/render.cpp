@@ -355,12 +355,10 @@ void RowPrinter::finish(const json::object& rest) {
   } else if (what_ == "ports" && detail_) {
     for (const json::object& row : rows_) print_(render_port(row));
     if (rows_.empty()) print_("there is no such port\n");
-  } else if (rows_.empty()) {
-    print_(render(what_, rest));
   } else {
-    json::object whole = rest;
-    whole[what_] = json::array(rows_.begin(), rows_.end());
-    print_(render(what_, whole));
+    json::object document = rest;
+    if (!rows_.empty()) document[what_] = json::array(rows_.begin(), rows_.end());
+    print_(render(what_, document));
   }
 }
 

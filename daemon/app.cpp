@@ -2,6 +2,7 @@
 #include "daemon/app.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <set>
@@ -23,9 +24,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr net::Duration kDrainBusy = 1ms, kDrainIdle = 5ms, kBusyFor = 50ms;
 constexpr net::Duration kReconcileEvery = 30s, kReconcileAfterLoss = 50ms;
-constexpr std::size_t kPuntsPerTurn = 1024;
+constexpr std::size_t kPuntsPerTurn = 64;         // then timers and sessions have their turn
+constexpr std::size_t kViolationsPerTurn = 1024;
 constexpr net::Duration kSampleEvery = 100ms;  // one slice of the ports
 constexpr std::size_t kSampleSlices = 20;
 
@@ -43,7 +44,8 @@ App::App(boost::asio::io_context& io, config::NodeSettings settings, std::string
       settings_file_(std::move(settings_file)),
       started_(net::Clock::now()),
       loop_delay_(io),
-      drain_timer_(io),
+      punts_(io),
+      violations_(io),
       tick_timer_(io),
       reconcile_timer_(io),
       sample_timer_(io) {}
@@ -132,7 +134,12 @@ std::expected<void, std::string> App::start_data_path() {
     if (auto begun = add_domain(domain)->start(now); !begun) return begun;
   drop_stale_ports();
   apply_underlay();
-  arm_drain(false);
+  if (fast_path_) {
+    punts_.assign(::dup(fast_path_->punt_descriptor()));
+    arm_drain();
+    violations_.assign(::dup(fast_path_->violation_descriptor()));
+    arm_drain_violations();
+  }
   arm_sample();
   arm_tick();
   arm_reconcile(kReconcileEvery);
@@ -199,7 +206,8 @@ void App::stop_exports() {
 }
 
 void App::finish() {
-  drain_timer_.cancel();
+  punts_.close();
+  violations_.close();
   tick_timer_.cancel();
   reconcile_timer_.cancel();
   sample_timer_.cancel();
@@ -296,27 +304,43 @@ void App::drain() {
             domain->punt(punt.port, punt.frame, punt.copy, punt.trapped, now);
       },
       kPuntsPerTurn);
-  const std::size_t violations =
-      fast_path_->drain_violations([&](const dataplane::Violation& violation) {
-        for (const auto& domain : domains_)
-          if (domain->has_port(violation.port)) domain->violation(violation, now);
-        if (underlay_->has_device(violation.port)) underlay_->violation(violation, now);
-      });
-  if (count > 0 || violations > 0) {
-    last_punt_ = now;
+  if (count > 0) {
     for (const auto& domain : domains_) domain->flush();
     arm_tick();
   }
 }
 
-void App::arm_drain(bool busy) {
-  if (!fast_path_) return;
-  drain_timer_.expires_after(busy ? kDrainBusy : kDrainIdle);
-  drain_timer_.async_wait([this](const boost::system::error_code& error) {
-    if (error) return;
-    drain();
-    arm_drain(net::Clock::now() - last_punt_ < kBusyFor);
-  });
+void App::arm_drain() {
+  punts_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                    [this](const boost::system::error_code& error) {
+                      if (error) return;
+                      drain();
+                      arm_drain();  // comes back at once while punts are left
+                    });
+}
+
+void App::drain_violations() {
+  const auto now = net::Clock::now();
+  const std::size_t count = fast_path_->drain_violations(
+      [&](const dataplane::Violation& violation) {
+        for (const auto& domain : domains_)
+          if (domain->has_port(violation.port)) domain->violation(violation, now);
+        if (underlay_->has_device(violation.port)) underlay_->violation(violation, now);
+      },
+      kViolationsPerTurn);
+  if (count > 0) {
+    for (const auto& domain : domains_) domain->flush();
+    arm_tick();
+  }
+}
+
+void App::arm_drain_violations() {
+  violations_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                         [this](const boost::system::error_code& error) {
+                           if (error) return;
+                           drain_violations();
+                           arm_drain_violations();
+                         });
 }
 
 void App::arm_sample() {
@@ -494,7 +518,8 @@ void App::teardown(std::function<void(std::string)> done) {
   log_.logger().info("{}: teardown asked for: removing the data path", settings_.name);
   speaker_->stop(false, "teardown", [this, done = std::move(done)] {
     std::vector<std::string> problems;
-    drain_timer_.cancel();
+    punts_.close();
+    violations_.close();
     reconcile_timer_.cancel();
     tick_timer_.cancel();
     sample_timer_.cancel();

@@ -4,11 +4,12 @@
 //   Speaker --best routes--> App --by route--> Domain --actions--> Kernel, FastPath, Speaker
 //   Kernel, FastPath (ring buffer) --events--> App --by port--> Domain
 //
-// One thread. Timers: the ring buffers every 1 to 5 ms, the domains' deadlines, the counters of all
-// ports every 2 s, a few at a time, a full reconciliation every 30 s and 50 ms after lost kernel
-// events.
+// One thread. The kernel wakes it for the ring buffers. Timers: the domains' deadlines, the counters
+// of all ports every 2 s, a few at a time, a full reconciliation every 30 s and 50 ms after lost
+// kernel events.
 #pragma once
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
 #include <expected>
@@ -90,7 +91,9 @@ class App {
   void replay_routes(Domain& domain);
   void converge();
   void drain();
-  void arm_drain(bool busy);
+  void arm_drain();
+  void drain_violations();
+  void arm_drain_violations();
   void arm_tick();
   void arm_sample();
   void sync_underlay();  // VTEPs that may send
@@ -121,9 +124,9 @@ class App {
   std::vector<std::unique_ptr<Domain>> domains_;
   std::unique_ptr<ControlServer> control_;
   std::unique_ptr<MetricsServer> metrics_;
-  boost::asio::steady_timer drain_timer_, tick_timer_, reconcile_timer_, sample_timer_;
+  boost::asio::posix::stream_descriptor punts_, violations_;
+  boost::asio::steady_timer tick_timer_, reconcile_timer_, sample_timer_;
   std::size_t sample_slice_ = 0;
-  net::TimePoint last_punt_{};
   bool converged_ = false;
   bool stopping_ = false;
   uint64_t events_lost_ = 0, reconciliations_ = 0, undecodable_routes_ = 0;

@@ -195,7 +195,10 @@ class FastPath {
   [[nodiscard]] FastPathResult<void> remove_mac(net::Vni vni, net::MacAddress mac);
   [[nodiscard]] std::vector<std::pair<net::Vni, net::MacAddress>> macs() const;
 
-  // Takes what is in the ring buffer, at most `max` punts; returns how many. Call every 1 ms or so.
+  // Readable (level-triggered) while punts or violations wait to be drained. Owned by this object.
+  [[nodiscard]] int punt_descriptor() const;
+  [[nodiscard]] int violation_descriptor() const;
+  // Takes what is in the ring buffer, at most `max` punts; returns how many.
   std::size_t drain(const std::function<void(const Punt&)>& handler, std::size_t max = 1024);
 
   // The same for reports of dropped frames.

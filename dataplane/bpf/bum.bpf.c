@@ -89,7 +89,7 @@ static __always_inline __u32 punt(struct run* run, __u32 kind) {
     bpf_ringbuf_discard(record, BPF_RB_NO_WAKEUP);
     return PL_MALFORMED;
   }
-  bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+  bpf_ringbuf_submit(record, 0);  // wakes the daemon when it has read all before
   return PL_PUNTED;
 }
 
