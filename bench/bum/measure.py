@@ -101,6 +101,7 @@ def nothing(ports, **_):
 def programs(ports, into, out, limit=None):
     """The minimal limiter's programs; `nop` is the empty one."""
     folder = f"{PINS}/lim"
+    os.makedirs(folder, exist_ok=True)
     run(BENCH / "bpfctl", "load", BENCH / "limiter.bpf.o", folder)
     os.makedirs(f"{PINS}/links", exist_ok=True)
     try:
