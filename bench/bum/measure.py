@@ -42,7 +42,8 @@ def inside(ns, *argv):
 
 
 def spawn(ns, *argv):
-    p = subprocess.Popen(inside(ns, *argv), stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+    p = subprocess.Popen(inside(ns, *argv), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
+                         text=True)
     children.append(p)
     return p
 
