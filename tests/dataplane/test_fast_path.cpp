@@ -148,7 +148,7 @@ TEST_F(FastPathTest, TagsAndCutFrames) {
   EXPECT_EQ(count(m1, Direction::Ingress, "broadcast", "vlan-tag"), 2u);
   uint64_t sent = 0;
   for (const auto& c : cases())
-    if (std::string_view(c.reason) == "malformed" && c.frame.size() < 54 && c.frame[12] != 0x08) {
+    if (std::string_view(c.reason) == "malformed" && c.frame.size() < 54 && c.frame[12] == 0x86) {
       alice->send(c.frame);
       ++sent;
     }
