@@ -44,6 +44,12 @@ Key binding_key(net::Vni vni, const net::IpAddress& ip) {
   return key;
 }
 
+uint64_t mac_word(std::span<const uint8_t, 6> octets) {
+  uint64_t out = 0;
+  std::memcpy(&out, octets.data(), octets.size());
+  return out;
+}
+
 pl_mac_key mac_key(net::Vni vni, net::MacAddress mac) {
   pl_mac_key key{};
   key.vni = vni.value;
@@ -187,6 +193,27 @@ void FastPath::Impl::take_port(net::IfIndex port) const {
   bpf_map_delete_elem(maps->map("ports"), &port.value);
 }
 
+// Into the map "near_macs", unless another one with that index is there.
+void FastPath::Impl::put_near_mac(const pl_mac_key& key) const {
+  const uint64_t mac = mac_word(key.mac);
+  const uint32_t index = pl_near_mac_index(key.vni, mac);
+  uint64_t there = 0;
+  const int map = maps->map("near_macs");
+  if (bpf_map_lookup_elem(map, &index, &there) != 0 || there != 0) return;
+  there = pl_near_mac(key.vni, mac);
+  bpf_map_update_elem(map, &index, &there, BPF_ANY);
+}
+
+void FastPath::Impl::take_near_mac(const pl_mac_key& key) const {
+  const uint64_t mac = mac_word(key.mac);
+  const uint32_t index = pl_near_mac_index(key.vni, mac);
+  uint64_t there = 0;
+  const int map = maps->map("near_macs");
+  if (bpf_map_lookup_elem(map, &index, &there) != 0 || there != pl_near_mac(key.vni, mac)) return;
+  there = 0;
+  bpf_map_update_elem(map, &index, &there, BPF_ANY);
+}
+
 // After attach(): XDP passes on to tc what it doesn't answer. True when something was done.
 bool FastPath::Impl::attach_xdp(net::IfIndex port, bool wanted) const {
   const bool before = attachments.attached(port, kXdpHook);
@@ -312,6 +339,8 @@ FastPathResult<void> FastPath::Impl::take_over(const std::string& old_set,
         copy_bindings_v1<pl_key6>(bind6.get(), maps->map("bind6"));
       if (fits(macs, sizeof(pl_mac_key), sizeof(uint32_t)))
         copy_elements<pl_mac_key, uint32_t>(macs.get(), maps->map("macs"));
+      for_each_element<pl_mac_key, uint32_t>(
+          maps->map("macs"), [&](const pl_mac_key& key, const uint32_t&) { put_near_mac(key); });
     }
     // Keys of "ports" are ifindexes in every layout: clsact filters have no pins to find them by.
     for (auto port : devices_in(old_set + "/ports")) legacy.push_back(port);
@@ -705,11 +734,13 @@ FastPathResult<void> FastPath::add_mac(net::Vni vni, net::MacAddress mac) {
   const uint32_t value = 1;
   if (bpf_map_update_elem(impl_->maps->map("macs"), &key, &value, BPF_ANY) != 0)
     return std::unexpected(bpf_error("add " + to_string(mac), errno));
+  impl_->put_near_mac(key);
   return {};
 }
 
 FastPathResult<void> FastPath::remove_mac(net::Vni vni, net::MacAddress mac) {
   const auto key = mac_key(vni, mac);
+  impl_->take_near_mac(key);
   if (bpf_map_delete_elem(impl_->maps->map("macs"), &key) != 0 && errno != ENOENT)
     return std::unexpected(bpf_error("remove " + to_string(mac), errno));
   return {};

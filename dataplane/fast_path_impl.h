@@ -79,6 +79,8 @@ struct FastPath::Impl {
   bool attach_xdp(net::IfIndex port, bool wanted) const;
   bool put_port(net::IfIndex port, const pl_port& where, uint64_t flags) const;
   void take_port(net::IfIndex port) const;
+  void put_near_mac(const pl_mac_key& key) const;
+  void take_near_mac(const pl_mac_key& key) const;
   void clear_slot(uint32_t slot) const;
   void remove_counters(uint32_t slot) const;
   void set_name(uint32_t slot, const std::string& name) const;

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <span>
 
 namespace dataplane {
 
@@ -126,6 +128,38 @@ std::optional<std::string> put_macs(const PortConfig& config, pl_config& out) {
 
 }  // namespace
 
+namespace {
+
+// What may go the short way. Nothing at a port that is closed.
+void put_quick(pl_config& out) {
+  for (auto& mac : out.quick_macs) mac = PL_NO_MAC;
+  if (out.gate != PL_PASSED) return;
+  uint8_t kinds = 0;
+  for (int i = 0; i < out.ethertype_count; ++i) {
+    if (out.ethertypes[i] == 0x0800) kinds |= PL_QUICK_IPV4;
+    if (out.ethertypes[i] == 0x86dd) kinds |= PL_QUICK_IPV6;
+  }
+  for (int hook : {PL_IN, PL_OUT})
+    if (kinds != 0)
+      out.quick[hook] = static_cast<uint8_t>(kinds | (out.look_up[hook] ? PL_QUICK_LOOK_UP : 0));
+  const std::span own(out.own_macs, out.own_mac_count);
+  auto* next = out.quick_macs;
+  if (out.enforce_macs) {
+    out.quick[PL_IN] |= PL_QUICK_LISTED;
+    for (int i = 0; i < out.mac_count && next != std::end(out.quick_macs); ++i) {
+      const uint64_t mac = out.macs[i];
+      const bool host = mac != 0 && (mac & 1) == 0;
+      if (host && std::ranges::find(own, mac) == own.end()) *next++ = mac;
+    }
+  } else if (own.size() <= PL_QUICK_MACS) {
+    std::ranges::copy(own, next);
+  } else {
+    out.quick[PL_IN] = 0;
+  }
+}
+
+}  // namespace
+
 std::expected<pl_config, std::string> to_abi(const PortConfig& config) {
   const auto& policy = config.policy;
   if (policy.allowed_ethertypes.size() > PL_MAX_ETHERTYPES)
@@ -158,6 +192,7 @@ std::expected<pl_config, std::string> to_abi(const PortConfig& config) {
   out.renew =
       static_cast<uint64_t>(std::max<int64_t>(0, std::chrono::nanoseconds(config.renew).count()));
   if (auto problem = put_macs(config, out)) return std::unexpected(std::move(*problem));
+  put_quick(out);
   return out;
 }
 

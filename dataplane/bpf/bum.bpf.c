@@ -9,7 +9,8 @@
 // as that and goes on: not as passed, but in addition as answered, given to the daemon, or dropped
 // by what is no policy. (4) only at the ingress of a member port with a proxy, but for the PE's own
 // and the trapped MACs. pl_underlay of underlay.h stands where tunnels come in. Reads beyond the
-// first octets go through bpf_skb_load_bytes(), which copes with what is not linear.
+// first octets go through bpf_skb_load_bytes(), which copes with what is not linear. Most of what
+// members exchange goes a short way past all that: quick.h.
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
 
@@ -25,6 +26,7 @@ static __always_inline int pl_load(pl_source* skb, __u32 offset, void* to, __u32
 #include "run.h"
 
 #include "guard.h"
+#include "quick.h"
 #include "underlay.h"
 
 // Written to skb->tc_index of an answer, which goes out at once: nothing of it is to be checked,
@@ -358,7 +360,7 @@ static __always_inline int data_path(struct __sk_buff* skb, __u32 hook) {
 SEC("tc")
 int pl_ingress(struct __sk_buff* skb) {
   if (skb->tc_index == PL_IS_ANSWER) skb->tc_index = 0;  // whoever says so
-  return data_path(skb, PL_IN);
+  return quick(skb, PL_IN) ? TC_ACT_UNSPEC : data_path(skb, PL_IN);
 }
 
 SEC("tc")
@@ -367,7 +369,7 @@ int pl_egress(struct __sk_buff* skb) {
     skb->tc_index = 0;
     return TC_ACT_UNSPEC;
   }
-  return data_path(skb, PL_OUT);
+  return quick(skb, PL_OUT) ? TC_ACT_UNSPEC : data_path(skb, PL_OUT);
 }
 
 // --- native XDP at a member's port: the answers to plain requests of the usual length. The tc

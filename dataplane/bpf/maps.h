@@ -80,6 +80,12 @@ struct {
   __type(value, __u32);
 } macs SEC(".maps");
 struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, PL_NEAR_MACS);
+  __type(key, __u32);
+  __type(value, __u64);
+} near_macs SEC(".maps");
+struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
   __uint(max_entries, 4096);
 } punts SEC(".maps");
