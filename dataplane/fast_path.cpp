@@ -157,7 +157,15 @@ uint32_t row_index(uint32_t slot, int hook, uint32_t row) {
 std::optional<RowMeaning> row_meaning(uint32_t row) {
   if (row < PL_ROW_ANSWERED) return RowMeaning{row - PL_ROW_PASSED, PL_PASSED};
   if (row < PL_ROW_PUNTED) return RowMeaning{row - PL_ROW_ANSWERED, PL_ANSWERED};
-  if (row < PL_ROW_PUNTED + 2) return RowMeaning{row - PL_ROW_PUNTED, PL_PUNTED};
+  if (row < PL_ROW_LIMITED) return RowMeaning{row - PL_ROW_PUNTED, PL_PUNTED};
+  if (row < PL_ROW_NOTHING) {
+    const auto cls = row - PL_ROW_LIMITED;
+    return RowMeaning{cls, PL_ARP_LIMIT + cls};
+  }
+  if (row < PL_ROW_NOTHING + kBumClasses) {
+    const auto cls = row - PL_ROW_NOTHING;
+    return RowMeaning{cls, PL_ARP + cls};
+  }
   return std::nullopt;
 }
 
@@ -429,7 +437,7 @@ void FastPath::Impl::clear_slot(uint32_t slot) const {
   for (int hook : {PL_IN, PL_OUT})
     for (uint32_t row = 0; row < PL_ROWS; ++row) {
       const uint32_t index = row_index(slot, hook, row);
-      bpf_map_update_elem(maps->map("passed"), &index, none.data(), BPF_ANY);
+      bpf_map_update_elem(maps->map("counts"), &index, none.data(), BPF_ANY);
     }
 }
 
@@ -796,7 +804,7 @@ std::vector<Counter> FastPath::Impl::slot_counters(uint32_t slot, PortKind kind,
       const auto meaning = row_meaning(row);
       const uint32_t key = row_index(slot, hook, row);
       if (!meaning) continue;
-      if (const auto count = sum_cpus(maps->map("passed"), &key))
+      if (const auto count = sum_cpus(maps->map("counts"), &key))
         add(hook, meaning->cls, meaning->reason, false, *count);
     }
   pl_state state{};

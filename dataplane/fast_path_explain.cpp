@@ -136,7 +136,7 @@ class Rules {
 
   unsigned by_kind() {
     const auto mac = pl_mac(head_.b + 6);
-    if (hook_ == PL_IN && frame_.group != 0 && !config_.core && !pl_source_listed(&config_, mac) &&
+    if (hook_ == PL_IN && frame_.group != 0 && pl_may_come_back(&config_, &head_) &&
         pl_came_back(state_.sent, pl_frame_hash(&head_, &frame_), monotonic())) {
       say("loop: the same frame was sent out of this port within the last two seconds");
       if (!pl_observed(config_.observe, &frame_, PL_LOOPED)) return PL_LOOPED;
@@ -323,10 +323,11 @@ class Shadow {
       for (uint32_t row = 0; row < PL_ROWS; ++row) {
         const auto meaning = row_meaning(row);
         const uint32_t index = row_index(kSlot, hook, row);
-        const auto count = meaning ? sum_cpus(map("passed"), &index) : std::nullopt;
+        const auto count = meaning ? sum_cpus(map("counts"), &index) : std::nullopt;
         if (!count || count->packets == 0) continue;
         out.cls = meaning->cls;
         out.reason = meaning->reason;
+        if (is_drop(out.reason)) out.observed = false;
       }
   }
 

@@ -22,7 +22,7 @@ void for_each_drop(const pl_state& state, uint32_t slot,
 // Of a per-CPU map; none: no such element.
 std::optional<pl_count> sum_cpus(int map, const void* key);
 
-// Where in the map "passed" a row of a slot is, and what it counts.
+// Where in the map "counts" a row of a slot is, and what it counts.
 uint32_t row_index(uint32_t slot, int hook, uint32_t row);
 struct RowMeaning {
   unsigned cls, reason;

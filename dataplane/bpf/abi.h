@@ -254,18 +254,21 @@ struct pl_all {
   __u64 tat[PL_UNITS];
 };
 
-// --- map "passed": index (slot * PL_HOOKS + hook) * PL_ROWS + row
+// --- map "counts": index (slot * PL_HOOKS + hook) * PL_ROWS + row. What is counted often: what
+// passed, and what storms are dropped for.
 enum {
-  PL_ROW_PASSED = 0,               // + class
-  PL_ROW_ANSWERED = PL_CLASSES,    // + PL_CLASS_ARP or PL_CLASS_ND
-  PL_ROW_PUNTED = PL_CLASSES + 2,  // likewise
-  PL_ROWS = 16,
+  PL_ROW_PASSED = 0,                                     // + class
+  PL_ROW_ANSWERED = PL_CLASSES,                          // + PL_CLASS_ARP or PL_CLASS_ND
+  PL_ROW_PUNTED = PL_CLASSES + 2,                        // likewise
+  PL_ROW_LIMITED = PL_CLASSES + 4,                       // + class: over its limit
+  PL_ROW_NOTHING = PL_ROW_LIMITED + PL_LIMITED_CLASSES,  // + class: nothing of it passes
+  PL_ROWS = 32,
 };
 struct pl_count {
   __u64 packets, bytes;
 };
 
-// --- map "drops"
+// --- map "drops": all else that was dropped or would have been
 struct pl_drop_key {
   __u32 slot;
   __u8 hook, cls, reason;

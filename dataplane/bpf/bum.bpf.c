@@ -102,16 +102,30 @@ static __always_inline void renew(struct run* run, const struct owner* sender) {
     *(volatile __u64*)&sender->entry->renewed = now(run);
 }
 
-// Whether the limits let the frame pass, or would do so but for the policy, which only observes.
+// What the limits say of a frame of a class that has some: PL_PASSED, or why not.
+static __always_inline __u32 limit_reason(struct run* run, __u32 cls) {
+  const struct pl_limit* limit = &run->config->limits[run->hook][cls];
+  if (run->hook == PL_OUT) {
+    if (limit->mode == PL_UNLIMITED && run->config->total[0].mode == PL_UNLIMITED) return PL_PASSED;
+    return within_limits(run->config, run->state, run->hook << 8 | cls, now(run),
+                         (__u64)run->frames << 32 | run->bytes);
+  }
+  if (limit->mode == PL_UNLIMITED) return PL_PASSED;
+  if (limit->mode == PL_NOTHING) return pl_limit_reason(cls, PL_NOTHING);
+  return charge(limit, run->state->tat[run->hook][cls], run, run->frames, run->bytes)
+             ? (__u32)PL_PASSED
+             : pl_limit_reason(cls, PL_LIMITED);
+}
+
+// Whether the limits drop the frame, or would do so but for the policy, which only observes.
 static __always_inline int limited(struct run* run, __u32 cls) {
   if (run->observed && run->config->observe) return 0;
   if (cls >= PL_LIMITED_CLASSES) return 0;
-  if (run->config->limits[run->hook][cls].mode == PL_UNLIMITED &&
-      (run->hook != PL_OUT || run->config->total[0].mode == PL_UNLIMITED))
-    return 0;
-  const __u32 reason = within_limits(run->config, run->state, run->hook << 8 | cls, now(run),
-                                     (__u64)run->frames << 32 | run->bytes);
-  return reason != PL_PASSED && refused(run, cls, reason);
+  const __u32 reason = limit_reason(run, cls);
+  if (reason == PL_PASSED) return 0;
+  if (reason == PL_EGRESS_CAP || run->config->observe) return refused(run, cls, reason);
+  if (!run->observed) count_row(run, (reason >= PL_ARP ? PL_ROW_NOTHING : PL_ROW_LIMITED) + cls);
+  return 1;
 }
 
 // Within the limit of its class, out of the path and to the daemon.

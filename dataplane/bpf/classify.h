@@ -319,6 +319,12 @@ PL_INLINE int pl_source_listed(const struct pl_config* config, __u64 mac) {
   return 0;
 }
 
+// One of the first that are listed, and not the PE's own: no need to look further.
+PL_INLINE int pl_quick_source(const struct pl_config* config, __u64 mac) {
+  return (config->quick[PL_IN] & PL_QUICK_LISTED) &&
+         (mac == config->quick_macs[0] || mac == config->quick_macs[1]);
+}
+
 PL_INLINE int pl_own_source(const struct pl_config* config, __u64 mac) {
   PL_LOOP
   for (int i = 0; i < PL_MAX_OWN_MACS; i++) {
@@ -341,6 +347,7 @@ PL_INLINE int pl_observed(int observe, struct pl_frame* frame, __u32 reason) {
 PL_INLINE __u32 pl_check_source(const struct pl_config* config, const struct pl_head* head,
                                 struct pl_frame* frame) {
   const __u64 mac = pl_mac(head->b + 6);
+  if (pl_quick_source(config, mac)) return PL_PASSED;
   if ((mac == 0 || (head->b[6] & 1)) && !pl_observed(config->observe, frame, PL_SOURCE_INVALID))
     return PL_SOURCE_INVALID;
   if (config->enforce_macs && !pl_source_listed(config, mac) &&
@@ -403,6 +410,10 @@ PL_INLINE __u32 pl_wire_bytes(const struct pl_frame* frame, __u32 segments) {
 
 // --- frames to groups that come back: the same octets, out of a port and into it within two
 // seconds. Not those of a source that is provisioned here.
+PL_INLINE int pl_may_come_back(const struct pl_config* config, const struct pl_head* head) {
+  const __u64 source = pl_mac(head->b + 6);
+  return !config->core && !pl_quick_source(config, source) && !pl_source_listed(config, source);
+}
 PL_INLINE __u64 pl_frame_hash(const struct pl_head* head, const struct pl_frame* frame) {
   __u64 hash = frame->len;
   for (int i = 0; i + 8 <= PL_PEEK + 2; i += 8) {

@@ -54,7 +54,7 @@ struct {
   __uint(max_entries, (PL_SHADOW_SLOT + 1) * PL_HOOKS * PL_ROWS);
   __type(key, __u32);
   __type(value, struct pl_count);
-} passed SEC(".maps");
+} counts SEC(".maps");
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_HASH);
   __uint(max_entries, PL_MAX_DROPS);

@@ -59,7 +59,7 @@ static __always_inline int quick(struct __sk_buff* skb, __u32 hook) {
   if (!quick_destination(config, ways, hook, to)) return 0;
 
   const __u32 row = (port.slot * PL_HOOKS + hook) * PL_ROWS + PL_ROW_PASSED + PL_CLASS_UNICAST;
-  struct pl_count* count = bpf_map_lookup_elem(&passed, &row);
+  struct pl_count* count = bpf_map_lookup_elem(&counts, &row);
   if (!count) return 0;
   count->packets++;
   count->bytes += skb->len;

@@ -76,7 +76,7 @@ static __always_inline void add(struct pl_count* count, const struct run* run) {
 
 static __always_inline void count_row(const struct run* run, __u32 row) {
   const __u32 index = (run->slot * PL_HOOKS + run->hook) * PL_ROWS + row;
-  struct pl_count* count = bpf_map_lookup_elem(&passed, &index);
+  struct pl_count* count = bpf_map_lookup_elem(&counts, &index);
   if (count) add(count, run);
 }
 
