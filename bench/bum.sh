@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# bench/bum.sh [--quick] [--long] [--write]: the BUM policy beside empty programs on the same hooks,
-# a minimal eBPF limiter and nftables bridge rules, interleaved in one run; medians of 3 rounds. As
-# root. --quick: one round, 2 and 16 ports, short. --long: exactness over 60 s, too. --write:
-# docs/performance-bum.md, else standard output.
+# bench/bum.sh [--quick] [--write]: what the BUM policy costs and how exact its limits are, beside
+# empty programs on the same hooks, a minimal eBPF limiter and nftables bridge rules, interleaved in
+# one run. As root, on a quiet machine; a quarter of an hour. --quick: fewer ports, rounds and sizes,
+# some minutes. --write: docs/performance-bum.md as well as standard output.
 #
-# Environment: ROUNDS, SECONDS_EACH (1), PORTS ("2 16 64 200"), NO_BUILD=1, BUILD (build/release).
+# Environment: ROUNDS, SECONDS_EACH, PORTS ("2 16 64 200"), STORMS ("64 200"), SPANS (of exactness,
+# "5 60"), NO_BUILD=1, BUILD (build/release).
 set -u
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 [ "$(id -u)" = 0 ] || { echo "network namespaces need root" >&2; exit 1; }

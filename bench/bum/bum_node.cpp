@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // The policy by itself, for bench/bum.sh: on ports m1 to mN of this network namespace until
 // SIGTERM.
-//   bum_node --pins DIR --ports N [--pps RATE] [--bps RATE] [--burst MS] [--clsact]
+//   bum_node --pins DIR --ports N [--pps RATE] [--bps RATE] [--burst MS] [--limits FILE] [--clsact]
 // With a rate: that is the limit of each class at ingress, and nothing else is limited; ARP and ND
-// are not intercepted. Without: the policy `peering` in both directions, sources enforced.
+// are not intercepted. FILE: the same for single ports, a line "NUMBER pps|bps RATE BURST_MS" each;
+// the others are left alone. Without: the policy `peering` in both directions, sources enforced.
 // Prints "ready" when it is.
 #include <net/if.h>
 #include <signal.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "dataplane/fast_path.h"
 
@@ -40,6 +44,41 @@ dataplane::BumPolicy limits_only(const dataplane::Limit& limit) {
   return policy;
 }
 
+struct PortLimit {
+  unsigned port = 0;
+  dataplane::Limit limit{.packets_per_second = {}, .bits_per_second = {}};
+};
+
+std::vector<PortLimit> read_limits(const std::string& file) {
+  std::vector<PortLimit> out;
+  std::ifstream in(file);
+  if (!in) fail("no file " + file);
+  PortLimit line;
+  std::string unit;
+  uint64_t rate = 0, burst = 0;
+  while (in >> line.port >> unit >> rate >> burst) {
+    line.limit.packets_per_second = unit == "pps" ? std::optional(rate) : std::nullopt;
+    line.limit.bits_per_second = unit == "bps" ? std::optional(rate) : std::nullopt;
+    line.limit.burst = std::chrono::milliseconds(burst);
+    out.push_back(line);
+  }
+  return out;
+}
+
+// Member i of topology() in measure.py; without a limit: the policy `peering`.
+dataplane::PortConfig port_config(unsigned i, const std::optional<dataplane::Limit>& limit) {
+  dataplane::PortConfig config;
+  config.index = net::IfIndex(if_nametoindex(("m" + std::to_string(i)).c_str()));
+  if (config.index.value == 0) fail("no device m" + std::to_string(i));
+  config.vni = net::Vni(100);
+  config.proxy = !limit;
+  config.policy = limit ? limits_only(*limit) : dataplane::peering_policy();
+  config.macs = {member_mac(i)};
+  config.enforce_macs = !limit;
+  config.own_macs = {*net::MacAddress::parse("02:00:00:00:be:00")};
+  return config;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -60,27 +99,21 @@ int main(int argc, char** argv) {
   options.pin_directory = args["--pins"];
   options.force_clsact = args.contains("--clsact");
   auto path = must(dataplane::FastPath::open(options));
-  dataplane::Limit limit{.packets_per_second = {}, .bits_per_second = {}};
-  if (args.contains("--pps")) limit.packets_per_second = number("--pps");
-  if (args.contains("--bps")) limit.bits_per_second = number("--bps");
-  if (args.contains("--burst")) limit.burst = std::chrono::milliseconds(number("--burst"));
-  const bool rates = limit.packets_per_second || limit.bits_per_second;
-
-  const net::Vni vni(100);
-  const auto ports = static_cast<unsigned>(number("--ports"));
-  for (unsigned i = 1; i <= ports; ++i) {
-    must(path->add_mac(vni, member_mac(i)));
-    dataplane::PortConfig config;
-    config.index = net::IfIndex(if_nametoindex(("m" + std::to_string(i)).c_str()));
-    if (config.index.value == 0) fail("no device m" + std::to_string(i));
-    config.vni = vni;
-    config.proxy = !rates;
-    config.policy = rates ? limits_only(limit) : dataplane::peering_policy();
-    if (!rates) config.policy.allowed_ethertypes.push_back(0x88b5);
-    config.macs = {member_mac(i)};
-    config.enforce_macs = !rates;
-    config.own_macs = {*net::MacAddress::parse("02:00:00:00:be:00")};
-    must(path->set_port(config));
+  if (args.contains("--limits")) {
+    for (const auto& [port, limit] : read_limits(args["--limits"]))
+      must(path->set_port(port_config(port, limit)));
+  } else {
+    std::optional<dataplane::Limit> limit;
+    if (args.contains("--pps") || args.contains("--bps")) {
+      limit.emplace();
+      if (args.contains("--pps")) limit->packets_per_second = number("--pps");
+      if (args.contains("--bps")) limit->bits_per_second = number("--bps");
+      if (args.contains("--burst")) limit->burst = std::chrono::milliseconds(number("--burst"));
+    }
+    for (unsigned i = 1; i <= number("--ports"); ++i) {
+      must(path->add_mac(net::Vni(100), member_mac(i)));
+      must(path->set_port(port_config(i, limit)));
+    }
   }
   std::puts("ready");
   std::fflush(stdout);

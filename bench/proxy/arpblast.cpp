@@ -2,9 +2,8 @@
 // arpblast - ARP/ND request generator with reply checker, BUM frame generator and counter.
 //
 //   arpblast req   --if IF --base ADDR --n N [...]   ARP (IPv4 base) or NS (IPv6 base) requests
-//   arpblast send  --if IF --class bcast|mcast|unk|dst [...]   frames of one class; --ip 4|6: UDP
-//   to
-//                  port 9 instead of EtherType 0x88b5; --on MS --off MS: in bursts
+//   arpblast send  --if IF --class bcast|mcast|unk|dst [...]   frames of one class, with
+//                  EtherType 0x88b5 or (--ip 4|6) UDP to port 9; --burst N --every MS: N at once
 //   arpblast count --if IF[,IF...] --dur S [...]     count frames of `send`, by class, id and
 //   window
 //
@@ -13,7 +12,8 @@
 // waited on, so that the receive side adds no wake-up to the path under test.
 // tx_ns = CPU time of the sending thread per frame: on veth it holds the whole path, since the
 // softirq that receives, answers and delivers the reply runs inside the send call; it does not move
-// when others use the CPUs; tx_ns_p10, _med: of pieces of some ms. Latency = kernel receive time
+// when others use the CPUs; tx_ns_trim: without the
+// cheapest and the dearest tenth of pieces of some ms. Latency = kernel receive time
 // stamp of the reply minus the clock just before the send call.
 
 #include <arpa/inet.h>
@@ -36,12 +36,12 @@
 #include <atomic>
 #include <cerrno>
 #include <cinttypes>
-#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
@@ -596,7 +596,7 @@ int cmd_send(const Args& a) {
   if (size < 60 || size > 9014) usage("--size 60..9014");
   const int ip = int(a.num("ip", 0));
   if (ip == 6 && size < 74) usage("--size 74..9014 with --ip 6");
-  const double on = a.num("on", 0) * 1e6, off = a.num("off", 0) * 1e6;
+  const uint64_t burst = uint64_t(a.num("burst", 0)), every = uint64_t(a.num("every", 200) * 1e6);
   unsigned at = 14;
   int tx = open_tx(ifn, a.has("qdisc"));
   const Mac my = a.has("src-mac") ? parse_mac(a.str("src-mac")) : if_mac(tx, ifn);
@@ -642,7 +642,7 @@ int cmd_send(const Args& a) {
   Pacer pace(pps);
   std::vector<double> pieces;
   double piece_cpu = tc0;
-  uint64_t piece_sent = 0;
+  uint64_t piece_sent = 0, period = 0, in_period = 0, t_last = t_start;
   while (sent < limit) {
     const uint64_t now = now_ns(CLOCK_MONOTONIC);
     if (now >= t_end) break;
@@ -652,19 +652,23 @@ int cmd_send(const Args& a) {
       piece_cpu = cpu;
       piece_sent = sent;
     }
-    if (off > 0) {
-      const double phase = std::fmod(double(now - t_start), on + off);
-      if (phase >= on) {
-        timespec t{0, 0};
-        t.tv_nsec = long(on + off - phase) % 1000000000;
-        t.tv_sec = time_t((on + off - phase) / 1e9);
+    unsigned bn = unsigned(std::min<uint64_t>(batch, limit - sent));
+    if (burst > 0) {
+      if (now - t_start >= (period + 1) * every) {
+        ++period;
+        in_period = 0;
+      }
+      if (in_period >= burst) {
+        const uint64_t rest = t_start + (period + 1) * every - now;
+        const timespec t{time_t(rest / 1000000000), long(rest % 1000000000)};
         nanosleep(&t, nullptr);
         continue;
       }
+      bn = unsigned(std::min<uint64_t>(bn, burst - in_period));
+      in_period += bn;
     } else {
       pace.wait(batch);
     }
-    unsigned bn = unsigned(std::min<uint64_t>(batch, limit - sent));
     for (unsigned k = 0; k < bn; ++k) {
       uint8_t* b = bufs[k].data();
       uint32_t s = htonl(uint32_t(sent + k));
@@ -691,19 +695,23 @@ int cmd_send(const Args& a) {
       off += unsigned(r);
     }
     sent += bn;
+    t_last = now_ns(CLOCK_MONOTONIC);
   }
   double el = double(now_ns(CLOCK_MONOTONIC) - t_start) / 1e9;
   const double tx_cpu = thread_cpu() - tc0;
   CpuStat c1 = cpu_stat();
   if (pieces.empty()) pieces.push_back(sent ? tx_cpu * 1e9 / double(sent) : 0);
   std::sort(pieces.begin(), pieces.end());
+  const auto tenth = std::ptrdiff_t(pieces.size() / 10);
+  const double trimmed = std::accumulate(pieces.begin() + tenth, pieces.end() - tenth, 0.0) /
+                         double(std::ptrdiff_t(pieces.size()) - 2 * tenth);
   std::printf(
       "{\"cmd\":\"send\",\"class\":\"%s\",\"size\":%u,\"set_pps\":%.0f,\"secs\":%.2f,\"sent\":"
       "%" PRIu64 ",\"sent_pps\":%.0f,\"tx_err\":%" PRIu64
-      ",\"tx_ns\":%.0f,\"tx_ns_p10\":%.0f,\"tx_ns_med\":%.0f,"
+      ",\"tx_ns\":%.0f,\"tx_ns_trim\":%.1f,\"span\":%.4f,"
       "\"self_cpu\":%.2f,%s}\n",
       cls.c_str(), size, pps, el, sent, double(sent) / el, errs,
-      sent ? tx_cpu * 1e9 / double(sent) : 0, pieces[pieces.size() / 10], pieces[pieces.size() / 2],
+      sent ? tx_cpu * 1e9 / double(sent) : 0, trimmed, double(t_last - t_start) / 1e9,
       (rusage_cpu() - ru0) / el, cpu_json(c0, c1, el).c_str());
   return 0;
 }
