@@ -190,8 +190,23 @@ PL_INLINE __u32 pl_udp_reason(__u16 port) {
   }
 }
 
+// The first octets behind the IP headers, `n` of at most four: from the head where it has them, at
+// the two places where they mostly are.
+PL_INLINE int pl_load_l4(pl_source* source, const struct pl_head* head,
+                         const struct pl_frame* frame, __u8* to, __u32 n) {
+  enum { PL_L4_IPV4 = PL_ETH + 20 };
+  if (frame->l4 == PL_L4_IPV4 && frame->head >= PL_L4_IPV4 + 4)
+    __builtin_memcpy(to, head->b + PL_L4_IPV4, n);
+  else if (frame->l4 == PL_PEEK && frame->head >= PL_PEEK + 4)
+    __builtin_memcpy(to, head->b + PL_PEEK, n);
+  else
+    return pl_load(source, frame->l4 + frame->tags, to, n);
+  return 0;
+}
+
 // IP protocols to a group. UDP's ports are at frame->l4.
-PL_INLINE __u32 pl_group_reason(pl_source* source, const struct pl_frame* frame) {
+PL_INLINE __u32 pl_group_reason(pl_source* source, const struct pl_head* head,
+                                const struct pl_frame* frame) {
   switch (frame->proto) {
     case 2: return PL_IGMP;
     case 9:
@@ -201,7 +216,7 @@ PL_INLINE __u32 pl_group_reason(pl_source* source, const struct pl_frame* frame)
     case 112: return PL_VRRP;
     case 17: {
       __u8 ports[4];
-      if (pl_load(source, frame->l4 + frame->tags, ports, 4)) return PL_MALFORMED;
+      if (pl_load_l4(source, head, frame, ports, 4)) return PL_MALFORMED;
       return pl_udp_reason(pl_u16(ports + 2));
     }
     default: return PL_PASSED;
@@ -218,11 +233,11 @@ PL_INLINE __u32 pl_ipv4_reason(pl_source* source, const struct pl_head* head,
   frame->l4 = (__u16)(PL_ETH + header);
   if (frame->proto == 1) {
     __u8 type = 0;
-    if (pl_load(source, frame->l4 + frame->tags, &type, 1)) return PL_MALFORMED;
+    if (pl_load_l4(source, head, frame, &type, 1)) return PL_MALFORMED;
     if (type == 5) return PL_REDIRECT;
     if (frame->group && (type == 9 || type == 10)) return PL_IRDP;
   }
-  return frame->group ? pl_group_reason(source, frame) : (__u32)PL_PASSED;
+  return frame->group ? pl_group_reason(source, head, frame) : (__u32)PL_PASSED;
 }
 
 PL_INLINE __u32 pl_icmpv6_reason(__u8 type, int fragmented, struct pl_frame* frame) {
@@ -283,7 +298,7 @@ PL_INLINE __u32 pl_ipv6_reason(pl_source* source, const struct pl_head* head,
       return PL_HEADER_CHAIN;
     return pl_icmpv6_reason(type, fragmented, frame);
   }
-  return frame->group ? pl_group_reason(source, frame) : (__u32)PL_PASSED;
+  return frame->group ? pl_group_reason(source, head, frame) : (__u32)PL_PASSED;
 }
 
 // Protocols inside ARP, IPv4 and IPv6. Completes class, nd, proto and l4 of the frame.
