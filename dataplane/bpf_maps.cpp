@@ -72,7 +72,7 @@ bool object_fits(const bpf_object* object) {
                                                         {"state", sizeof(pl_state)},
                                                         {"all", sizeof(pl_all)},
                                                         {"near", sizeof(pl_near)},
-                                                        {"counts", sizeof(pl_count)},
+                                                        {"counts", sizeof(pl_counts)},
                                                         {"drops", sizeof(pl_count)},
                                                         {"bind4", sizeof(pl_binding)},
                                                         {"bind6", sizeof(pl_binding)},

@@ -150,31 +150,16 @@ std::optional<pl_count> sum_cpus(int map, const void* key) {
   return sum;
 }
 
-uint32_t row_index(uint32_t slot, int hook, uint32_t row) {
-  return (slot * PL_HOOKS + static_cast<uint32_t>(hook)) * PL_ROWS + row;
-}
-
-std::vector<pl_count> rows_of(int map, uint32_t slot) {
-  constexpr uint32_t kHooks = PL_HOOKS, kRows = kHooks * PL_ROWS;
-  const uint32_t first = row_index(slot, 0, 0);
-  std::vector<pl_count> out(kRows), values(kRows * possible_cpus());
-  std::vector<uint32_t> keys(kRows);
-  uint32_t before = first - 1, last = 0, count = kRows;
-  if (bpf_map_lookup_batch(map, first == 0 ? nullptr : &before, &last, keys.data(), values.data(),
-                           &count, nullptr) != 0 ||
-      count != kRows) {  // an old kernel
-    for (uint32_t i = 0; i < kRows; ++i) {
-      const uint32_t key = first + i;
-      out[i] = sum_cpus(map, &key).value_or(pl_count{});
-    }
-    return out;
-  }
-  for (uint32_t i = 0; i < kRows; ++i)
-    for (std::size_t cpu = 0; cpu < possible_cpus(); ++cpu) {
-      const auto& value = values[i * possible_cpus() + cpu];
-      out[i].packets += value.packets;
-      out[i].bytes += value.bytes;
-    }
+pl_counts counts_of(int map, uint32_t slot) {
+  std::vector<pl_counts> values(possible_cpus());
+  pl_counts out{};
+  if (bpf_map_lookup_elem(map, &slot, values.data()) != 0) return out;
+  for (const auto& value : values)
+    for (int hook : {PL_IN, PL_OUT})
+      for (uint32_t row = 0; row < PL_ROWS; ++row) {
+        out.rows[hook][row].packets += value.rows[hook][row].packets;
+        out.rows[hook][row].bytes += value.rows[hook][row].bytes;
+      }
   return out;
 }
 
@@ -457,12 +442,8 @@ void FastPath::Impl::clear_slot(uint32_t slot) const {
   remove_counters(slot);
   const pl_state state{};
   bpf_map_update_elem(maps->map("state"), &slot, &state, BPF_ANY);
-  const std::vector<pl_count> none(possible_cpus());
-  for (int hook : {PL_IN, PL_OUT})
-    for (uint32_t row = 0; row < PL_ROWS; ++row) {
-      const uint32_t index = row_index(slot, hook, row);
-      bpf_map_update_elem(maps->map("counts"), &index, none.data(), BPF_ANY);
-    }
+  const std::vector<pl_counts> none(possible_cpus());
+  bpf_map_update_elem(maps->map("counts"), &slot, none.data(), BPF_ANY);
 }
 
 void FastPath::Impl::remove_counters(uint32_t slot) const {
@@ -823,11 +804,11 @@ std::vector<Counter> FastPath::Impl::slot_counters(uint32_t slot, PortKind kind,
                    .packets = count.packets,
                    .bytes = count.bytes});
   };
-  const auto rows = rows_of(maps->map("counts"), slot);
+  const auto counts = counts_of(maps->map("counts"), slot);
   for (int hook : {PL_IN, PL_OUT})
     for (uint32_t row = 0; row < PL_ROWS; ++row)
       if (const auto meaning = row_meaning(row))
-        add(hook, meaning->cls, meaning->reason, false, rows[row_index(0, hook, row)]);
+        add(hook, meaning->cls, meaning->reason, false, counts.rows[hook][row]);
   pl_state state{};
   bpf_map_lookup_elem(maps->map("state"), &slot, &state);
   for_each_drop(state, slot, [&](const pl_drop_key& key) {

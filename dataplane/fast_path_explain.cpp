@@ -319,12 +319,11 @@ class Shadow {
       out.observed = key.observed != 0;
     });
     if (is_drop(out.reason) && !out.observed) return;
-    for (int hook : {PL_IN, PL_OUT})
+    const auto counts = counts_of(map("counts"), kSlot);
+    for (const auto& rows : counts.rows)
       for (uint32_t row = 0; row < PL_ROWS; ++row) {
         const auto meaning = row_meaning(row);
-        const uint32_t index = row_index(kSlot, hook, row);
-        const auto count = meaning ? sum_cpus(map("counts"), &index) : std::nullopt;
-        if (!count || count->packets == 0) continue;
+        if (!meaning || rows[row].packets == 0) continue;
         out.cls = meaning->cls;
         out.reason = meaning->reason;
         if (is_drop(out.reason)) out.observed = false;

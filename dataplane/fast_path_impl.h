@@ -22,10 +22,8 @@ void for_each_drop(const pl_state& state, uint32_t slot,
 // Of a per-CPU map; none: no such element.
 std::optional<pl_count> sum_cpus(int map, const void* key);
 
-// Where in the map "counts" a row of a slot is, and what it counts.
-uint32_t row_index(uint32_t slot, int hook, uint32_t row);
-// All rows of a slot, by row_index() in slot 0; at one go where the kernel can.
-std::vector<pl_count> rows_of(int map, uint32_t slot);
+// Of a slot, over all CPUs; and what a row counts.
+pl_counts counts_of(int map, uint32_t slot);
 struct RowMeaning {
   unsigned cls, reason;
 };

@@ -114,6 +114,13 @@ void put_limits(const BumPolicy& policy, pl_config& out) {
   if (kept_out) unknown_out.mode = PL_UNLIMITED;
   out.look_up[PL_OUT] =
       !kept_out && (unknown_out.mode != PL_UNLIMITED || out.total[PL_OTHERS].mode != PL_UNLIMITED);
+  for (int hook : {PL_IN, PL_OUT})
+    for (unsigned cls = 0; cls < kBumClasses; ++cls) {
+      const bool capped = hook == PL_OUT && cls <= PL_CLASS_UNKNOWN_UNICAST &&
+                          out.total[PL_OTHERS].mode != PL_UNLIMITED;
+      if (capped || out.limits[hook][cls].mode != PL_UNLIMITED)
+        out.limited[hook] = static_cast<uint8_t>(out.limited[hook] | 1u << cls);
+    }
 }
 
 std::optional<std::string> put_macs(const PortConfig& config, pl_config& out) {

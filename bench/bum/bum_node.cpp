@@ -74,7 +74,7 @@ dataplane::PortConfig port_config(unsigned i, const std::optional<dataplane::Lim
   config.proxy = !limit;
   config.policy = limit ? limits_only(*limit) : dataplane::peering_policy();
   config.macs = {member_mac(i)};
-  config.enforce_macs = !limit;
+  config.enforce_macs = true;
   config.own_macs = {*net::MacAddress::parse("02:00:00:00:be:00")};
   return config;
 }

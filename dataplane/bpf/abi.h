@@ -192,21 +192,22 @@ enum {
   PL_QUICK_LOOK_UP = 8,  // only to known destinations
 };
 
-// --- map "configs"
+// --- map "configs". The first words are what the short way needs, then comes what every frame of
+// the long way needs: a cache line each.
 struct pl_config {
-  // What the short way needs comes first.
   __u32 ifindex;
   __u32 device;  // the index that the programs find it by: ifindex, or PL_SHADOW_DEVICE
   __u32 vni;
   __u8 quick[PL_HOOKS];
-  __u16 zero;
+  __u8 limited[PL_HOOKS];           // bit = class: has a limit or a share in one
   __u64 quick_macs[PL_QUICK_MACS];  // as `macs`; PL_NO_MAC: none
   struct pl_trap traps[PL_MAX_TRAPS];
-  __u8 core;  // VXLAN device
+
+  __u64 allow;  // bit = reason: switched off
+  __u8 core;    // VXLAN device
   __u8 proxy;
   __u8 learn;
   __u8 enforce_macs;
-  __u64 allow;   // bit = reason: switched off
   __u8 gate;     // enum pl_reason why nothing passes; PL_PASSED: open
   __u8 observe;  // count, but drop nothing
   __u8 observe_macs;
@@ -217,17 +218,19 @@ struct pl_config {
   __u16 mac_count;
   __u16 ethertype_count;
   __u16 ethertypes[PL_MAX_ETHERTYPES];  // host order
+  __u64 own_mac;                        // as those of the traps
+  __u64 renew;                          // ns after which a bound sender is told again; 0: never
+  __u64 zero;
+
   struct pl_limit limits[PL_HOOKS][PL_LIMITED_CLASSES];
   struct pl_limit total[PL_RANKS];  // of all BUM classes to the member
   struct pl_limit answers;
   struct pl_limit punts;
   struct pl_limit trapped;  // punts of trapped frames
   struct pl_limit reports;
-  __u64 renew;                      // ns after which a bound sender is told again; 0: never
-  __u64 own_mac;                    // as those of the traps
   __u64 own_macs[PL_MAX_OWN_MACS];  // no member's
   __u64 macs[PL_MAX_MACS];          // six octets as in the frame, then two of zero
-};
+} __attribute__((aligned(64)));
 
 // --- map "state": what a change of configuration leaves alone
 struct pl_state {
@@ -254,18 +257,20 @@ struct pl_all {
   __u64 tat[PL_UNITS];
 };
 
-// --- map "counts": index (slot * PL_HOOKS + hook) * PL_ROWS + row. What is counted often: what
-// passed, and what storms are dropped for.
+// --- map "counts": by slot, what is counted often: what passed, and what storms are dropped for
 enum {
   PL_ROW_PASSED = 0,                                     // + class
   PL_ROW_ANSWERED = PL_CLASSES,                          // + PL_CLASS_ARP or PL_CLASS_ND
   PL_ROW_PUNTED = PL_CLASSES + 2,                        // likewise
   PL_ROW_LIMITED = PL_CLASSES + 4,                       // + class: over its limit
   PL_ROW_NOTHING = PL_ROW_LIMITED + PL_LIMITED_CLASSES,  // + class: nothing of it passes
-  PL_ROWS = 32,
+  PL_ROWS = 32,                                          // a power of two
 };
 struct pl_count {
   __u64 packets, bytes;
+};
+struct pl_counts {
+  struct pl_count rows[PL_HOOKS][PL_ROWS];
 };
 
 // --- map "drops": all else that was dropped or would have been

@@ -104,15 +104,13 @@ static __always_inline void renew(struct run* run, const struct owner* sender) {
 
 // What the limits say of a frame of a class that has some: PL_PASSED, or why not.
 static __always_inline __u32 limit_reason(struct run* run, __u32 cls) {
-  const struct pl_limit* limit = &run->config->limits[run->hook][cls];
-  if (run->hook == PL_OUT) {
-    if (limit->mode == PL_UNLIMITED && run->config->total[0].mode == PL_UNLIMITED) return PL_PASSED;
+  if (!(run->config->limited[run->hook] >> cls & 1)) return PL_PASSED;
+  if (run->hook == PL_OUT)
     return within_limits(run->config, run->state, run->hook << 8 | cls, now(run),
                          (__u64)run->frames << 32 | run->bytes);
-  }
-  if (limit->mode == PL_UNLIMITED) return PL_PASSED;
+  const struct pl_limit* limit = &run->config->limits[PL_IN][cls];
   if (limit->mode == PL_NOTHING) return pl_limit_reason(cls, PL_NOTHING);
-  return charge(limit, run->state->tat[run->hook][cls], run, run->frames, run->bytes)
+  return charge(limit, run->state->tat[PL_IN][cls], run, run->frames, run->bytes)
              ? (__u32)PL_PASSED
              : pl_limit_reason(cls, PL_LIMITED);
 }

@@ -430,14 +430,17 @@ PL_INLINE int pl_may_come_back(const struct pl_config* config, const struct pl_h
   return !config->core && !pl_quick_source(config, source) && !pl_source_listed(config, source);
 }
 PL_INLINE __u64 pl_frame_hash(const struct pl_head* head, const struct pl_frame* frame) {
-  __u64 hash = frame->len;
+  // Words by odd factors of their own: the multiplications do not wait for one another.
+  __u64 hash = frame->len, factor = 0x9e3779b97f4a7c15ull;
   for (int i = 0; i + 8 <= PL_PEEK + 2; i += 8) {
     __u64 word;
     __builtin_memcpy(&word, head->pad + i, 8);
-    hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
-    hash ^= hash >> 29;
+    hash += (word ^ word >> 32) * factor;
+    factor *= 0xd1342543de82ef95ull;
   }
-  return hash;
+  hash ^= hash >> 32;
+  hash *= 0x9e3779b97f4a7c15ull;
+  return hash ^ hash >> 29;
 }
 PL_INLINE __u64 pl_sent_mark(__u64 hash, __u64 now) { return hash << 32 | (__u32)(now >> 20); }
 PL_INLINE int pl_came_back(const __u64* sent, __u64 hash, __u64 now) {

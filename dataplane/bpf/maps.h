@@ -51,9 +51,9 @@ struct {
 } all SEC(".maps");
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-  __uint(max_entries, (PL_SHADOW_SLOT + 1) * PL_HOOKS * PL_ROWS);
+  __uint(max_entries, PL_SHADOW_SLOT + 1);
   __type(key, __u32);
-  __type(value, struct pl_count);
+  __type(value, struct pl_counts);
 } counts SEC(".maps");
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_HASH);

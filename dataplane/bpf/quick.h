@@ -58,9 +58,9 @@ static __always_inline int quick(struct __sk_buff* skb, __u32 hook) {
   if (hook == PL_IN && !quick_source(config, ways, from)) return 0;
   if (!quick_destination(config, ways, hook, to)) return 0;
 
-  const __u32 row = (port.slot * PL_HOOKS + hook) * PL_ROWS + PL_ROW_PASSED + PL_CLASS_UNICAST;
-  struct pl_count* count = bpf_map_lookup_elem(&counts, &row);
-  if (!count) return 0;
+  struct pl_counts* of = bpf_map_lookup_elem(&counts, &port.slot);
+  if (!of) return 0;
+  struct pl_count* count = &of->rows[hook][PL_ROW_PASSED + PL_CLASS_UNICAST];
   count->packets++;
   count->bytes += skb->len;
   return 1;
