@@ -44,6 +44,12 @@ Key binding_key(net::Vni vni, const net::IpAddress& ip) {
   return key;
 }
 
+uint64_t mac_word(std::span<const uint8_t, 6> octets) {
+  uint64_t out = 0;
+  std::memcpy(&out, octets.data(), octets.size());
+  return out;
+}
+
 pl_mac_key mac_key(net::Vni vni, net::MacAddress mac) {
   pl_mac_key key{};
   key.vni = vni.value;
@@ -144,14 +150,31 @@ std::optional<pl_count> sum_cpus(int map, const void* key) {
   return sum;
 }
 
-uint32_t row_index(uint32_t slot, int hook, uint32_t row) {
-  return (slot * PL_HOOKS + static_cast<uint32_t>(hook)) * PL_ROWS + row;
+pl_counts counts_of(int map, uint32_t slot) {
+  std::vector<pl_counts> values(possible_cpus());
+  pl_counts out{};
+  if (bpf_map_lookup_elem(map, &slot, values.data()) != 0) return out;
+  for (const auto& value : values)
+    for (int hook : {PL_IN, PL_OUT})
+      for (uint32_t row = 0; row < PL_ROWS; ++row) {
+        out.rows[hook][row].packets += value.rows[hook][row].packets;
+        out.rows[hook][row].bytes += value.rows[hook][row].bytes;
+      }
+  return out;
 }
 
 std::optional<RowMeaning> row_meaning(uint32_t row) {
   if (row < PL_ROW_ANSWERED) return RowMeaning{row - PL_ROW_PASSED, PL_PASSED};
   if (row < PL_ROW_PUNTED) return RowMeaning{row - PL_ROW_ANSWERED, PL_ANSWERED};
-  if (row < PL_ROW_PUNTED + 2) return RowMeaning{row - PL_ROW_PUNTED, PL_PUNTED};
+  if (row < PL_ROW_LIMITED) return RowMeaning{row - PL_ROW_PUNTED, PL_PUNTED};
+  if (row < PL_ROW_NOTHING) {
+    const auto cls = row - PL_ROW_LIMITED;
+    return RowMeaning{cls, PL_ARP_LIMIT + cls};
+  }
+  if (row < PL_ROW_NOTHING + kBumClasses) {
+    const auto cls = row - PL_ROW_NOTHING;
+    return RowMeaning{cls, PL_ARP + cls};
+  }
   return std::nullopt;
 }
 
@@ -185,6 +208,27 @@ void FastPath::Impl::take_port(net::IfIndex port) const {
     bpf_map_update_elem(maps->map("near"), &index, &there, BPF_ANY);
   }
   bpf_map_delete_elem(maps->map("ports"), &port.value);
+}
+
+// Into the map "near_macs", unless another one with that index is there.
+void FastPath::Impl::put_near_mac(const pl_mac_key& key) const {
+  const uint64_t mac = mac_word(key.mac);
+  const uint32_t index = pl_near_mac_index(key.vni, mac);
+  uint64_t there = 0;
+  const int map = maps->map("near_macs");
+  if (bpf_map_lookup_elem(map, &index, &there) != 0 || there != 0) return;
+  there = pl_near_mac(key.vni, mac);
+  bpf_map_update_elem(map, &index, &there, BPF_ANY);
+}
+
+void FastPath::Impl::take_near_mac(const pl_mac_key& key) const {
+  const uint64_t mac = mac_word(key.mac);
+  const uint32_t index = pl_near_mac_index(key.vni, mac);
+  uint64_t there = 0;
+  const int map = maps->map("near_macs");
+  if (bpf_map_lookup_elem(map, &index, &there) != 0 || there != pl_near_mac(key.vni, mac)) return;
+  there = 0;
+  bpf_map_update_elem(map, &index, &there, BPF_ANY);
 }
 
 // After attach(): XDP passes on to tc what it doesn't answer. True when something was done.
@@ -312,6 +356,8 @@ FastPathResult<void> FastPath::Impl::take_over(const std::string& old_set,
         copy_bindings_v1<pl_key6>(bind6.get(), maps->map("bind6"));
       if (fits(macs, sizeof(pl_mac_key), sizeof(uint32_t)))
         copy_elements<pl_mac_key, uint32_t>(macs.get(), maps->map("macs"));
+      for_each_element<pl_mac_key, uint32_t>(
+          maps->map("macs"), [&](const pl_mac_key& key, const uint32_t&) { put_near_mac(key); });
     }
     // Keys of "ports" are ifindexes in every layout: clsact filters have no pins to find them by.
     for (auto port : devices_in(old_set + "/ports")) legacy.push_back(port);
@@ -396,12 +442,8 @@ void FastPath::Impl::clear_slot(uint32_t slot) const {
   remove_counters(slot);
   const pl_state state{};
   bpf_map_update_elem(maps->map("state"), &slot, &state, BPF_ANY);
-  const std::vector<pl_count> none(possible_cpus());
-  for (int hook : {PL_IN, PL_OUT})
-    for (uint32_t row = 0; row < PL_ROWS; ++row) {
-      const uint32_t index = row_index(slot, hook, row);
-      bpf_map_update_elem(maps->map("passed"), &index, none.data(), BPF_ANY);
-    }
+  const std::vector<pl_counts> none(possible_cpus());
+  bpf_map_update_elem(maps->map("counts"), &slot, none.data(), BPF_ANY);
 }
 
 void FastPath::Impl::remove_counters(uint32_t slot) const {
@@ -705,11 +747,13 @@ FastPathResult<void> FastPath::add_mac(net::Vni vni, net::MacAddress mac) {
   const uint32_t value = 1;
   if (bpf_map_update_elem(impl_->maps->map("macs"), &key, &value, BPF_ANY) != 0)
     return std::unexpected(bpf_error("add " + to_string(mac), errno));
+  impl_->put_near_mac(key);
   return {};
 }
 
 FastPathResult<void> FastPath::remove_mac(net::Vni vni, net::MacAddress mac) {
   const auto key = mac_key(vni, mac);
+  impl_->take_near_mac(key);
   if (bpf_map_delete_elem(impl_->maps->map("macs"), &key) != 0 && errno != ENOENT)
     return std::unexpected(bpf_error("remove " + to_string(mac), errno));
   return {};
@@ -766,14 +810,11 @@ std::vector<Counter> FastPath::Impl::slot_counters(uint32_t slot, PortKind kind,
                    .packets = count.packets,
                    .bytes = count.bytes});
   };
+  const auto counts = counts_of(maps->map("counts"), slot);
   for (int hook : {PL_IN, PL_OUT})
-    for (uint32_t row = 0; row < PL_ROWS; ++row) {
-      const auto meaning = row_meaning(row);
-      const uint32_t key = row_index(slot, hook, row);
-      if (!meaning) continue;
-      if (const auto count = sum_cpus(maps->map("passed"), &key))
-        add(hook, meaning->cls, meaning->reason, false, *count);
-    }
+    for (uint32_t row = 0; row < PL_ROWS; ++row)
+      if (const auto meaning = row_meaning(row))
+        add(hook, meaning->cls, meaning->reason, false, counts.rows[hook][row]);
   pl_state state{};
   bpf_map_lookup_elem(maps->map("state"), &slot, &state);
   for_each_drop(state, slot, [&](const pl_drop_key& key) {

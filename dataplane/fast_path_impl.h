@@ -22,8 +22,8 @@ void for_each_drop(const pl_state& state, uint32_t slot,
 // Of a per-CPU map; none: no such element.
 std::optional<pl_count> sum_cpus(int map, const void* key);
 
-// Where in the map "passed" a row of a slot is, and what it counts.
-uint32_t row_index(uint32_t slot, int hook, uint32_t row);
+// Of a slot, over all CPUs; and what a row counts.
+pl_counts counts_of(int map, uint32_t slot);
 struct RowMeaning {
   unsigned cls, reason;
 };
@@ -79,6 +79,8 @@ struct FastPath::Impl {
   bool attach_xdp(net::IfIndex port, bool wanted) const;
   bool put_port(net::IfIndex port, const pl_port& where, uint64_t flags) const;
   void take_port(net::IfIndex port) const;
+  void put_near_mac(const pl_mac_key& key) const;
+  void take_near_mac(const pl_mac_key& key) const;
   void clear_slot(uint32_t slot) const;
   void remove_counters(uint32_t slot) const;
   void set_name(uint32_t slot, const std::string& name) const;

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <span>
 
 namespace dataplane {
 
@@ -112,6 +114,13 @@ void put_limits(const BumPolicy& policy, pl_config& out) {
   if (kept_out) unknown_out.mode = PL_UNLIMITED;
   out.look_up[PL_OUT] =
       !kept_out && (unknown_out.mode != PL_UNLIMITED || out.total[PL_OTHERS].mode != PL_UNLIMITED);
+  for (int hook : {PL_IN, PL_OUT})
+    for (unsigned cls = 0; cls < kBumClasses; ++cls) {
+      const bool capped = hook == PL_OUT && cls <= PL_CLASS_UNKNOWN_UNICAST &&
+                          out.total[PL_OTHERS].mode != PL_UNLIMITED;
+      if (capped || out.limits[hook][cls].mode != PL_UNLIMITED)
+        out.limited[hook] = static_cast<uint8_t>(out.limited[hook] | 1u << cls);
+    }
 }
 
 std::optional<std::string> put_macs(const PortConfig& config, pl_config& out) {
@@ -122,6 +131,38 @@ std::optional<std::string> put_macs(const PortConfig& config, pl_config& out) {
   for (const auto& mac : config.macs) out.macs[out.mac_count++] = to_abi(mac);
   for (const auto& mac : config.own_macs) out.own_macs[out.own_mac_count++] = to_abi(mac);
   return put_traps(config, out);
+}
+
+}  // namespace
+
+namespace {
+
+// What may go the short way. Nothing at a port that is closed.
+void put_quick(pl_config& out) {
+  for (auto& mac : out.quick_macs) mac = PL_NO_MAC;
+  if (out.gate != PL_PASSED) return;
+  uint8_t kinds = 0;
+  for (int i = 0; i < out.ethertype_count; ++i) {
+    if (out.ethertypes[i] == 0x0800) kinds |= PL_QUICK_IPV4;
+    if (out.ethertypes[i] == 0x86dd) kinds |= PL_QUICK_IPV6;
+  }
+  for (int hook : {PL_IN, PL_OUT})
+    if (kinds != 0)
+      out.quick[hook] = static_cast<uint8_t>(kinds | (out.look_up[hook] ? PL_QUICK_LOOK_UP : 0));
+  const std::span own(out.own_macs, out.own_mac_count);
+  auto* next = out.quick_macs;
+  if (out.enforce_macs) {
+    out.quick[PL_IN] |= PL_QUICK_LISTED;
+    for (int i = 0; i < out.mac_count && next != std::end(out.quick_macs); ++i) {
+      const uint64_t mac = out.macs[i];
+      const bool host = mac != 0 && (mac & 1) == 0;
+      if (host && std::ranges::find(own, mac) == own.end()) *next++ = mac;
+    }
+  } else if (own.size() <= PL_QUICK_MACS) {
+    std::ranges::copy(own, next);
+  } else {
+    out.quick[PL_IN] = 0;
+  }
 }
 
 }  // namespace
@@ -158,6 +199,7 @@ std::expected<pl_config, std::string> to_abi(const PortConfig& config) {
   out.renew =
       static_cast<uint64_t>(std::max<int64_t>(0, std::chrono::nanoseconds(config.renew).count()));
   if (auto problem = put_macs(config, out)) return std::unexpected(std::move(*problem));
+  put_quick(out);
   return out;
 }
 

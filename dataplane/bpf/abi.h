@@ -13,11 +13,13 @@
 #endif
 
 enum {
-  PL_ABI_VERSION = 3,
+  PL_ABI_VERSION = 4,
   PL_BINDING_VERSION = 2,  // of the keys and values of bind4, bind6 and macs alone
 
   PL_MAX_PORTS = 1024,
-  PL_NEAR_PORTS = 4096,               // a power of two
+  PL_NEAR_PORTS = 4096,  // a power of two
+  PL_NEAR_MACS = 65536,  // likewise
+  PL_QUICK_MACS = 2,
   PL_MAX_CONFIGS = 2 * PL_MAX_PORTS,  // an update goes to a free slot, then the port points there
   // Explanations: a port's configuration and state are copied to places of their own, which the
   // programs find by the index of the loopback device, where they are never attached.
@@ -182,16 +184,30 @@ struct pl_trap {
 };
 #define PL_NO_MAC (~0ull)
 
-// --- map "configs"
+// Which frames may go the short way past all else (quick.h), by hook. Bits of pl_config.quick.
+enum {
+  PL_QUICK_IPV4 = 1,
+  PL_QUICK_IPV6 = 2,
+  PL_QUICK_LISTED = 4,   // ingress: those from one of quick_macs; else those from none of them
+  PL_QUICK_LOOK_UP = 8,  // only to known destinations
+};
+
+// --- map "configs". The first words are what the short way needs, then comes what every frame of
+// the long way needs: a cache line each.
 struct pl_config {
   __u32 ifindex;
   __u32 device;  // the index that the programs find it by: ifindex, or PL_SHADOW_DEVICE
   __u32 vni;
-  __u8 core;  // VXLAN device
+  __u8 quick[PL_HOOKS];
+  __u8 limited[PL_HOOKS];           // bit = class: has a limit or a share in one
+  __u64 quick_macs[PL_QUICK_MACS];  // as `macs`; PL_NO_MAC: none
+  struct pl_trap traps[PL_MAX_TRAPS];
+
+  __u64 allow;  // bit = reason: switched off
+  __u8 core;    // VXLAN device
   __u8 proxy;
   __u8 learn;
   __u8 enforce_macs;
-  __u64 allow;   // bit = reason: switched off
   __u8 gate;     // enum pl_reason why nothing passes; PL_PASSED: open
   __u8 observe;  // count, but drop nothing
   __u8 observe_macs;
@@ -202,18 +218,19 @@ struct pl_config {
   __u16 mac_count;
   __u16 ethertype_count;
   __u16 ethertypes[PL_MAX_ETHERTYPES];  // host order
+  __u64 own_mac;                        // as those of the traps
+  __u64 renew;                          // ns after which a bound sender is told again; 0: never
+  __u64 zero;
+
   struct pl_limit limits[PL_HOOKS][PL_LIMITED_CLASSES];
   struct pl_limit total[PL_RANKS];  // of all BUM classes to the member
   struct pl_limit answers;
   struct pl_limit punts;
   struct pl_limit trapped;  // punts of trapped frames
   struct pl_limit reports;
-  __u64 renew;    // ns after which a bound sender is told again; 0: never
-  __u64 own_mac;  // as those of the traps
-  struct pl_trap traps[PL_MAX_TRAPS];
   __u64 own_macs[PL_MAX_OWN_MACS];  // no member's
   __u64 macs[PL_MAX_MACS];          // six octets as in the frame, then two of zero
-};
+} __attribute__((aligned(64)));
 
 // --- map "state": what a change of configuration leaves alone
 struct pl_state {
@@ -240,18 +257,23 @@ struct pl_all {
   __u64 tat[PL_UNITS];
 };
 
-// --- map "passed": index (slot * PL_HOOKS + hook) * PL_ROWS + row
+// --- map "counts": by slot, what is counted often: what passed, and what storms are dropped for
 enum {
-  PL_ROW_PASSED = 0,               // + class
-  PL_ROW_ANSWERED = PL_CLASSES,    // + PL_CLASS_ARP or PL_CLASS_ND
-  PL_ROW_PUNTED = PL_CLASSES + 2,  // likewise
-  PL_ROWS = 16,
+  PL_ROW_PASSED = 0,                                     // + class
+  PL_ROW_ANSWERED = PL_CLASSES,                          // + PL_CLASS_ARP or PL_CLASS_ND
+  PL_ROW_PUNTED = PL_CLASSES + 2,                        // likewise
+  PL_ROW_LIMITED = PL_CLASSES + 4,                       // + class: over its limit
+  PL_ROW_NOTHING = PL_ROW_LIMITED + PL_LIMITED_CLASSES,  // + class: nothing of it passes
+  PL_ROWS = 32,                                          // a power of two
 };
 struct pl_count {
   __u64 packets, bytes;
 };
+struct pl_counts {
+  struct pl_count rows[PL_HOOKS][PL_ROWS];
+};
 
-// --- map "drops"
+// --- map "drops": all else that was dropped or would have been
 struct pl_drop_key {
   __u32 slot;
   __u8 hook, cls, reason;
@@ -286,6 +308,20 @@ struct pl_mac_key {
   __u8 mac[6];
   __u8 zero[2];
 };
+
+#ifdef __cplusplus
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wold-style-cast"
+#endif
+// --- map "near_macs": some of those in "macs". An element is one word: no program sees half of it.
+PL_INLINE __u32 pl_near_mac_index(__u32 vni, __u64 mac) {
+  return ((__u32)(mac * 0x9e3779b97f4a7c15ull >> 40) ^ vni >> 16) % PL_NEAR_MACS;
+}
+// Never 0 for the MAC of one host. With its index it tells VNI and MAC.
+PL_INLINE __u64 pl_near_mac(__u32 vni, __u64 mac) { return ~(mac | (__u64)vni << 48); }
+#ifdef __cplusplus
+#pragma GCC diagnostic pop
+#endif
 
 // --- ring buffer "punts"
 enum pl_punt_kind {

@@ -9,7 +9,8 @@
 // as that and goes on: not as passed, but in addition as answered, given to the daemon, or dropped
 // by what is no policy. (4) only at the ingress of a member port with a proxy, but for the PE's own
 // and the trapped MACs. pl_underlay of underlay.h stands where tunnels come in. Reads beyond the
-// first octets go through bpf_skb_load_bytes(), which copes with what is not linear.
+// first octets go through bpf_skb_load_bytes(), which copes with what is not linear. Most of what
+// members exchange goes a short way past all that: quick.h.
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
 
@@ -25,6 +26,7 @@ static __always_inline int pl_load(pl_source* skb, __u32 offset, void* to, __u32
 #include "run.h"
 
 #include "guard.h"
+#include "quick.h"
 #include "underlay.h"
 
 // Written to skb->tc_index of an answer, which goes out at once: nothing of it is to be checked,
@@ -100,16 +102,28 @@ static __always_inline void renew(struct run* run, const struct owner* sender) {
     *(volatile __u64*)&sender->entry->renewed = now(run);
 }
 
-// Whether the limits let the frame pass, or would do so but for the policy, which only observes.
+// What the limits say of a frame of a class that has some: PL_PASSED, or why not.
+static __always_inline __u32 limit_reason(struct run* run, __u32 cls) {
+  if (!(run->config->limited[run->hook] >> cls & 1)) return PL_PASSED;
+  if (run->hook == PL_OUT)
+    return within_limits(run->config, run->state, run->hook << 8 | cls, now(run),
+                         (__u64)run->frames << 32 | run->bytes);
+  const struct pl_limit* limit = &run->config->limits[PL_IN][cls];
+  if (limit->mode == PL_NOTHING) return pl_limit_reason(cls, PL_NOTHING);
+  return charge(limit, run->state->tat[PL_IN][cls], run, run->frames, run->bytes)
+             ? (__u32)PL_PASSED
+             : pl_limit_reason(cls, PL_LIMITED);
+}
+
+// Whether the limits drop the frame, or would do so but for the policy, which only observes.
 static __always_inline int limited(struct run* run, __u32 cls) {
   if (run->observed && run->config->observe) return 0;
   if (cls >= PL_LIMITED_CLASSES) return 0;
-  if (run->config->limits[run->hook][cls].mode == PL_UNLIMITED &&
-      (run->hook != PL_OUT || run->config->total[0].mode == PL_UNLIMITED))
-    return 0;
-  const __u32 reason = within_limits(run->config, run->state, run->hook << 8 | cls, now(run),
-                                     (__u64)run->frames << 32 | run->bytes);
-  return reason != PL_PASSED && refused(run, cls, reason);
+  const __u32 reason = limit_reason(run, cls);
+  if (reason == PL_PASSED) return 0;
+  if (reason == PL_EGRESS_CAP || run->config->observe) return refused(run, cls, reason);
+  if (!run->observed) count_row(run, (reason >= PL_ARP ? PL_ROW_NOTHING : PL_ROW_LIMITED) + cls);
+  return 1;
 }
 
 // Within the limit of its class, out of the path and to the daemon.
@@ -358,7 +372,7 @@ static __always_inline int data_path(struct __sk_buff* skb, __u32 hook) {
 SEC("tc")
 int pl_ingress(struct __sk_buff* skb) {
   if (skb->tc_index == PL_IS_ANSWER) skb->tc_index = 0;  // whoever says so
-  return data_path(skb, PL_IN);
+  return quick(skb, PL_IN) ? TC_ACT_UNSPEC : data_path(skb, PL_IN);
 }
 
 SEC("tc")
@@ -367,7 +381,7 @@ int pl_egress(struct __sk_buff* skb) {
     skb->tc_index = 0;
     return TC_ACT_UNSPEC;
   }
-  return data_path(skb, PL_OUT);
+  return quick(skb, PL_OUT) ? TC_ACT_UNSPEC : data_path(skb, PL_OUT);
 }
 
 // --- native XDP at a member's port: the answers to plain requests of the usual length. The tc

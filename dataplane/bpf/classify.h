@@ -190,8 +190,23 @@ PL_INLINE __u32 pl_udp_reason(__u16 port) {
   }
 }
 
+// The first octets behind the IP headers, `n` of at most four: from the head where it has them, at
+// the two places where they mostly are.
+PL_INLINE int pl_load_l4(pl_source* source, const struct pl_head* head,
+                         const struct pl_frame* frame, __u8* to, __u32 n) {
+  enum { PL_L4_IPV4 = PL_ETH + 20 };
+  if (frame->l4 == PL_L4_IPV4 && frame->head >= PL_L4_IPV4 + 4)
+    __builtin_memcpy(to, head->b + PL_L4_IPV4, n);
+  else if (frame->l4 == PL_PEEK && frame->head >= PL_PEEK + 4)
+    __builtin_memcpy(to, head->b + PL_PEEK, n);
+  else
+    return pl_load(source, frame->l4 + frame->tags, to, n);
+  return 0;
+}
+
 // IP protocols to a group. UDP's ports are at frame->l4.
-PL_INLINE __u32 pl_group_reason(pl_source* source, const struct pl_frame* frame) {
+PL_INLINE __u32 pl_group_reason(pl_source* source, const struct pl_head* head,
+                                const struct pl_frame* frame) {
   switch (frame->proto) {
     case 2: return PL_IGMP;
     case 9:
@@ -201,7 +216,7 @@ PL_INLINE __u32 pl_group_reason(pl_source* source, const struct pl_frame* frame)
     case 112: return PL_VRRP;
     case 17: {
       __u8 ports[4];
-      if (pl_load(source, frame->l4 + frame->tags, ports, 4)) return PL_MALFORMED;
+      if (pl_load_l4(source, head, frame, ports, 4)) return PL_MALFORMED;
       return pl_udp_reason(pl_u16(ports + 2));
     }
     default: return PL_PASSED;
@@ -218,11 +233,11 @@ PL_INLINE __u32 pl_ipv4_reason(pl_source* source, const struct pl_head* head,
   frame->l4 = (__u16)(PL_ETH + header);
   if (frame->proto == 1) {
     __u8 type = 0;
-    if (pl_load(source, frame->l4 + frame->tags, &type, 1)) return PL_MALFORMED;
+    if (pl_load_l4(source, head, frame, &type, 1)) return PL_MALFORMED;
     if (type == 5) return PL_REDIRECT;
     if (frame->group && (type == 9 || type == 10)) return PL_IRDP;
   }
-  return frame->group ? pl_group_reason(source, frame) : (__u32)PL_PASSED;
+  return frame->group ? pl_group_reason(source, head, frame) : (__u32)PL_PASSED;
 }
 
 PL_INLINE __u32 pl_icmpv6_reason(__u8 type, int fragmented, struct pl_frame* frame) {
@@ -283,7 +298,7 @@ PL_INLINE __u32 pl_ipv6_reason(pl_source* source, const struct pl_head* head,
       return PL_HEADER_CHAIN;
     return pl_icmpv6_reason(type, fragmented, frame);
   }
-  return frame->group ? pl_group_reason(source, frame) : (__u32)PL_PASSED;
+  return frame->group ? pl_group_reason(source, head, frame) : (__u32)PL_PASSED;
 }
 
 // Protocols inside ARP, IPv4 and IPv6. Completes class, nd, proto and l4 of the frame.
@@ -319,6 +334,12 @@ PL_INLINE int pl_source_listed(const struct pl_config* config, __u64 mac) {
   return 0;
 }
 
+// One of the first that are listed, and not the PE's own: no need to look further.
+PL_INLINE int pl_quick_source(const struct pl_config* config, __u64 mac) {
+  return (config->quick[PL_IN] & PL_QUICK_LISTED) &&
+         (mac == config->quick_macs[0] || mac == config->quick_macs[1]);
+}
+
 PL_INLINE int pl_own_source(const struct pl_config* config, __u64 mac) {
   PL_LOOP
   for (int i = 0; i < PL_MAX_OWN_MACS; i++) {
@@ -341,6 +362,7 @@ PL_INLINE int pl_observed(int observe, struct pl_frame* frame, __u32 reason) {
 PL_INLINE __u32 pl_check_source(const struct pl_config* config, const struct pl_head* head,
                                 struct pl_frame* frame) {
   const __u64 mac = pl_mac(head->b + 6);
+  if (pl_quick_source(config, mac)) return PL_PASSED;
   if ((mac == 0 || (head->b[6] & 1)) && !pl_observed(config->observe, frame, PL_SOURCE_INVALID))
     return PL_SOURCE_INVALID;
   if (config->enforce_macs && !pl_source_listed(config, mac) &&
@@ -403,15 +425,22 @@ PL_INLINE __u32 pl_wire_bytes(const struct pl_frame* frame, __u32 segments) {
 
 // --- frames to groups that come back: the same octets, out of a port and into it within two
 // seconds. Not those of a source that is provisioned here.
+PL_INLINE int pl_may_come_back(const struct pl_config* config, const struct pl_head* head) {
+  const __u64 source = pl_mac(head->b + 6);
+  return !config->core && !pl_quick_source(config, source) && !pl_source_listed(config, source);
+}
 PL_INLINE __u64 pl_frame_hash(const struct pl_head* head, const struct pl_frame* frame) {
-  __u64 hash = frame->len;
+  // Words by odd factors of their own: the multiplications do not wait for one another.
+  __u64 hash = frame->len, factor = 0x9e3779b97f4a7c15ull;
   for (int i = 0; i + 8 <= PL_PEEK + 2; i += 8) {
     __u64 word;
     __builtin_memcpy(&word, head->pad + i, 8);
-    hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
-    hash ^= hash >> 29;
+    hash += (word ^ word >> 32) * factor;
+    factor *= 0xd1342543de82ef95ull;
   }
-  return hash;
+  hash ^= hash >> 32;
+  hash *= 0x9e3779b97f4a7c15ull;
+  return hash ^ hash >> 29;
 }
 PL_INLINE __u64 pl_sent_mark(__u64 hash, __u64 now) { return hash << 32 | (__u32)(now >> 20); }
 PL_INLINE int pl_came_back(const __u64* sent, __u64 hash, __u64 now) {

@@ -38,12 +38,10 @@ static __always_inline void report(struct run* run, __u32 reason) {
     send_report(run->context, run->config->ifindex, run->hook, reason);
 }
 
-// Sources that are provisioned here send what they like.
 static __always_inline int came_back(struct run* run, const struct pl_head* head,
                                      const struct pl_frame* frame) {
-  if (run->config->core) return 0;
-  if (!pl_came_back(run->state->sent, pl_frame_hash(head, frame), now(run))) return 0;
-  return !pl_source_listed(run->config, pl_mac(head->b + 6));
+  return pl_may_come_back(run->config, head) &&
+         pl_came_back(run->state->sent, pl_frame_hash(head, frame), now(run));
 }
 
 static __always_inline void remember_sent(struct run* run, const struct pl_head* head,

@@ -51,10 +51,10 @@ struct {
 } all SEC(".maps");
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-  __uint(max_entries, (PL_SHADOW_SLOT + 1) * PL_HOOKS * PL_ROWS);
+  __uint(max_entries, PL_SHADOW_SLOT + 1);
   __type(key, __u32);
-  __type(value, struct pl_count);
-} passed SEC(".maps");
+  __type(value, struct pl_counts);
+} counts SEC(".maps");
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_HASH);
   __uint(max_entries, PL_MAX_DROPS);
@@ -79,6 +79,12 @@ struct {
   __type(key, struct pl_mac_key);
   __type(value, __u32);
 } macs SEC(".maps");
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, PL_NEAR_MACS);
+  __type(key, __u32);
+  __type(value, __u64);
+} near_macs SEC(".maps");
 struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
   __uint(max_entries, 4096);

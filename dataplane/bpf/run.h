@@ -75,9 +75,9 @@ static __always_inline void add(struct pl_count* count, const struct run* run) {
 }
 
 static __always_inline void count_row(const struct run* run, __u32 row) {
-  const __u32 index = (run->slot * PL_HOOKS + run->hook) * PL_ROWS + row;
-  struct pl_count* count = bpf_map_lookup_elem(&passed, &index);
-  if (count) add(count, run);
+  const __u32 slot = run->slot;  // helpers get no address of what is in *run: it stays in registers
+  struct pl_counts* of = bpf_map_lookup_elem(&counts, &slot);
+  if (of) add(&of->rows[run->hook][row % PL_ROWS], run);
 }
 
 enum { PL_ONLY_OBSERVED = 1 << 7 };  // added to a reason

@@ -309,7 +309,7 @@ TEST_F(BpfProgram, TrapsHaveAPuntLimitOfTheirOwn) {
   config.policy.punts = at_once(100);
   set(config);
   run(arp(spoof, kAlice, {}), PL_IN, 5000);
-  EXPECT_EQ(count(port, Direction::Ingress, "unicast", "anti-spoof"), 5000u);
+  EXPECT_EQ(count(port, Direction::Ingress, "arp-unicast", "anti-spoof"), 5000u);
   const auto told = punts().size();
   EXPECT_GE(told, 10u);
   EXPECT_LE(told, 20u);

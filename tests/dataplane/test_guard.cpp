@@ -592,7 +592,8 @@ TEST_F(Underlay, OutlivesItsOwnerAndFollowsChanges) {
 TEST_F(Guard, CountersStayWithTheNameOfAPort) {
   auto config = port_config(port);
   config.name = "member-a";
-  config.policy.ingress[2] = at_once(10);
+  // One frame passes, the next one half a minute later.
+  config.policy.ingress[2] = Limit{.packets_per_second = {}, .bits_per_second = 16};
   set(config);
   run(ra(), PL_IN, 7);
   run(udp4("255.255.255.255", 9), PL_IN, 100);
@@ -635,6 +636,123 @@ TEST_F(Guard, CountersStayWithTheNameOfAPort) {
   ASSERT_TRUE(fast_path->remove_port(port));
   set(config);
   EXPECT_THAT(fast_path->counters(port), IsEmpty());
+}
+
+// --- explanations
+class Explain : public Guard {
+ protected:
+  FrameExplanation explain(const Bytes& frame, Direction direction = Direction::Ingress) {
+    auto said = fast_path->explain(port, direction, frame);
+    EXPECT_TRUE(said) << said.error().what;
+    return said ? *said : FrameExplanation{};
+  }
+  // What the counters, buckets, bindings and ring buffers hold.
+  std::string everything() {
+    std::string out;
+    for (auto where : {port, other})
+      for (const auto& c : fast_path->counters(where))
+        out += std::string(c.bum_class) + c.reason + std::to_string(c.packets) + ' ';
+    for (const auto* address : {"192.0.2.2", "2001:db8:1::2"})
+      if (const auto use = fast_path->use_of(net::Vni(100), ip(address)))
+        out += std::to_string(use->answers) + (use->last_asker ? to_string(*use->last_asker) : "");
+    return out + std::to_string(punts().size()) + ' ' + std::to_string(violations().size());
+  }
+};
+
+TEST_F(Explain, SaysForEveryFrameWhatTheProgramDoesAndChangesNothing) {
+  bind_alice();
+  bind("192.0.2.2", kBob, other);
+  bind("2001:db8:1::2", kBob, other);
+  for (const auto& c : cases())
+    for (PortKind kind : {PortKind::Member, PortKind::Core})
+      for (int hook : {PL_IN, PL_OUT})
+        for (bool observe : {false, true}) {
+          const auto direction = kind == PortKind::Core
+                                     ? (hook == PL_IN ? Direction::Decap : Direction::Encap)
+                                     : (hook == PL_IN ? Direction::Ingress : Direction::Egress);
+          SCOPED_TRACE(c.name + " " + to_string(direction) + (observe ? " observed" : ""));
+          auto config = config_for(c, port, kind);
+          config.proxy = kind == PortKind::Member;
+          config.policy.observe = observe;
+          set(config);
+          const auto before = everything();
+          const auto said = explain(c.frame, direction);
+          EXPECT_EQ(everything(), before);
+          ASSERT_THAT(said.rules, testing::Not(IsEmpty()));
+          EXPECT_THAT(said.rules.back(), testing::StartsWith("verdict: "));
+          for (const auto& rule : said.rules)
+            EXPECT_THAT(rule, testing::Not(testing::HasSubstr("kernel disagrees"))) << rule;
+          if (kernel_refuses(c.frame)) continue;
+          Result result;
+          const auto changed = moved([&] { result = run(c.frame, hook); });
+          const bool passed = result.verdict == kUnspec;
+          EXPECT_EQ(said.passed, passed);
+          EXPECT_EQ(said.answered, result.verdict == TC_ACT_REDIRECT);
+          if (said.answered) {
+            EXPECT_EQ(said.answer, result.frame);
+          }
+          EXPECT_EQ(said.punted, !punts().empty() && !passed);
+          bool counted_so = false;
+          for (const auto& counter : changed)
+            counted_so |= counter.starts_with(std::string(said.bum_class) + " " + said.reason);
+          EXPECT_TRUE(counted_so) << said.bum_class << ' ' << said.reason;
+          violations();
+        }
+}
+
+TEST_F(Explain, RulesInTheirOrder) {
+  bind_alice();
+  bind("192.0.2.2", kBob, other);
+  auto config = port_config(port, peering_policy());
+  config.enforce_macs = true;
+  config.macs = {kAlice};
+  set(config);
+  using testing::Contains;
+  using testing::HasSubstr;
+  auto said = explain(arp_request());
+  EXPECT_TRUE(said.answered);
+  EXPECT_STREQ(said.reason, "answered");
+  EXPECT_THAT(said.rules, Contains(HasSubstr("EtherType 0x0806: listed")));
+  EXPECT_THAT(said.rules, Contains(HasSubstr("source MAC 02:00:00:00:00:01: provisioned")));
+  EXPECT_THAT(said.rules, Contains(HasSubstr("192.0.2.2 is bound to 02:00:00:00:00:02")));
+  EXPECT_THAT(said.rules, Contains(HasSubstr("192.0.2.1 is bound to 02:00:00:00:00:01")));
+  EXPECT_EQ(said.rules.back(), "verdict: answered");
+  said = explain(arp_request({.target = ip("192.0.2.9")}));
+  EXPECT_TRUE(said.punted);
+  EXPECT_THAT(said.rules, Contains(HasSubstr("192.0.2.9 is not bound")));
+  EXPECT_THAT(said.rules, Contains(HasSubstr("limit of arp at ingress: 20 frames/s")));
+  EXPECT_EQ(said.rules.back(), "verdict: punted");
+  said = explain(tcp(kCarol));
+  EXPECT_FALSE(said.passed);
+  EXPECT_STREQ(said.reason, "source-mac");
+  EXPECT_THAT(said.rules, Contains(HasSubstr("source MAC 02:00:00:00:00:03: not provisioned")));
+  said = explain(ra());
+  EXPECT_THAT(said.rules, Contains(HasSubstr("ra, router advertisement: not allowed")));
+  // An empty bucket is seen, and not emptied by looking.
+  run(arp_request({.target = ip("192.0.2.9")}), PL_IN, 100);
+  said = explain(arp_request({.target = ip("192.0.2.9")}));
+  EXPECT_STREQ(said.reason, "arp-limit");
+  config.gate = Gate::Quarantine;
+  set(config);
+  EXPECT_STREQ(explain(tcp()).reason, "quarantine");
+  EXPECT_THAT(explain(tcp()).rules, Contains(HasSubstr("port: in quarantine")));
+}
+
+TEST_F(Explain, AnswersByXdpTooAndErrors) {
+  bind_alice();
+  bind("192.0.2.2", kBob, other);
+  auto config = port_config(port);
+  config.xdp = true;
+  set(config);
+  const auto request = cut(arp_request(), 60);
+  const auto said = explain(request);
+  EXPECT_TRUE(said.answered);
+  EXPECT_THAT(said.rules, testing::Contains(testing::HasSubstr("by XDP")));
+  EXPECT_EQ(said.answer, run(request).frame);
+  EXPECT_FALSE(fast_path->explain(port, Direction::Decap, request));
+  EXPECT_FALSE(fast_path->explain(other, Direction::Ingress, request));
+  EXPECT_FALSE(fast_path->explain(port, Direction::Ingress, Bytes(13)));
+  EXPECT_FALSE(fast_path->explain(port, Direction::Ingress, Bytes(70000)));
 }
 
 }  // namespace
