@@ -24,7 +24,7 @@ __attribute__((noinline)) int send_report(struct __sk_buff* skb, __u32 ifindex, 
   if (copy_head(skb, record))
     bpf_ringbuf_discard(record, BPF_RB_NO_WAKEUP);
   else
-    bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+    bpf_ringbuf_submit(record, 0);
   return 0;
 }
 
