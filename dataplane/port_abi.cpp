@@ -146,9 +146,11 @@ void put_quick(pl_config& out) {
     if (out.ethertypes[i] == 0x0800) kinds |= PL_QUICK_IPV4;
     if (out.ethertypes[i] == 0x86dd) kinds |= PL_QUICK_IPV6;
   }
+  if (kinds == 0) return;
+  if (!out.observe) kinds |= PL_QUICK_GROUPS;
   for (int hook : {PL_IN, PL_OUT})
-    if (kinds != 0)
-      out.quick[hook] = static_cast<uint8_t>(kinds | (out.look_up[hook] ? PL_QUICK_LOOK_UP : 0));
+    out.quick[hook] = static_cast<uint8_t>(kinds | (out.look_up[hook] ? PL_QUICK_LOOK_UP : 0));
+  if (!out.core) out.quick[PL_OUT] |= PL_QUICK_REMEMBER;
   const std::span own(out.own_macs, out.own_mac_count);
   auto* next = out.quick_macs;
   if (out.enforce_macs) {

@@ -48,5 +48,5 @@ static __always_inline void remember_sent(struct run* run, const struct pl_head*
                                           const struct pl_frame* frame) {
   if (run->config->core) return;
   const __u64 hash = pl_frame_hash(head, frame);
-  *(volatile __u64*)&run->state->sent[hash >> 58 & (PL_SENT - 1)] = pl_sent_mark(hash, now(run));
+  *(volatile __u64*)&run->state->sent[pl_sent_place(hash)] = pl_sent_mark(hash, now(run));
 }
