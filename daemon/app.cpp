@@ -25,7 +25,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr net::Duration kReconcileEvery = 30s, kReconcileAfterLoss = 50ms;
-constexpr std::size_t kPuntsPerTurn = 64;         // then timers and sessions have their turn
+constexpr std::size_t kPuntsPerTurn = 64;  // then timers and sessions have their turn
 constexpr std::size_t kViolationsPerTurn = 1024;
 constexpr net::Duration kSampleEvery = 100ms;  // one slice of the ports
 constexpr std::size_t kSampleSlices = 20;

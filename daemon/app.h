@@ -4,9 +4,9 @@
 //   Speaker --best routes--> App --by route--> Domain --actions--> Kernel, FastPath, Speaker
 //   Kernel, FastPath (ring buffer) --events--> App --by port--> Domain
 //
-// One thread. The kernel wakes it for the ring buffers. Timers: the domains' deadlines, the counters
-// of all ports every 2 s, a few at a time, a full reconciliation every 30 s and 50 ms after lost
-// kernel events.
+// One thread. The kernel wakes it for the ring buffers. Timers: the domains' deadlines, the
+// counters of all ports every 2 s, a few at a time, a full reconciliation every 30 s and 50 ms
+// after lost kernel events.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
