@@ -4,8 +4,9 @@
 //   Speaker --best routes--> App --by route--> Domain --actions--> Kernel, FastPath, Speaker
 //   Kernel, FastPath (ring buffer) --events--> App --by port--> Domain
 //
-// One thread. The kernel wakes it for the ring buffer. Timers: the domains' deadlines, a full
-// reconciliation every 30 s and 50 ms after lost kernel events.
+// One thread. The kernel wakes it for the ring buffers. Timers: the domains' deadlines, the
+// counters of all ports every 2 s, a few at a time, a full reconciliation every 30 s and 50 ms
+// after lost kernel events.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -34,6 +35,7 @@ class ControlServer;
 class MetricsServer;
 class Monitor;
 class MrtWriter;
+class Underlay;
 
 class App {
  public:
@@ -58,6 +60,7 @@ class App {
   [[nodiscard]] const bgp::io::Speaker& speaker() const { return *speaker_; }
   [[nodiscard]] const std::vector<std::unique_ptr<Domain>>& domains() const { return domains_; }
   [[nodiscard]] const dataplane::FastPath* fast_path() const { return fast_path_.get(); }
+  [[nodiscard]] const Underlay* underlay() const { return underlay_.get(); }  // null: no programs
   [[nodiscard]] const dataplane::PacketSender* sender() const { return sender_.get(); }
   [[nodiscard]] net::TimePoint started() const { return started_; }
   [[nodiscard]] bool converged() const { return converged_; }
@@ -89,7 +92,12 @@ class App {
   void converge();
   void drain();
   void arm_drain();
+  void drain_violations();
+  void arm_drain_violations();
   void arm_tick();
+  void arm_sample();
+  void sync_underlay();  // VTEPs that may send
+  void apply_underlay();
   void arm_reconcile(net::Duration delay);
   void finish();
   void start_exports(const bgp::Settings& settings);
@@ -110,13 +118,15 @@ class App {
   LoopDelay loop_delay_;
   std::unique_ptr<dataplane::Kernel> kernel_;
   std::unique_ptr<dataplane::FastPath> fast_path_;
+  std::unique_ptr<Underlay> underlay_;
   std::unique_ptr<dataplane::PacketSender> sender_;
   dataplane::SoftPolicy soft_policy_;
   std::vector<std::unique_ptr<Domain>> domains_;
   std::unique_ptr<ControlServer> control_;
   std::unique_ptr<MetricsServer> metrics_;
-  boost::asio::posix::stream_descriptor punts_;
-  boost::asio::steady_timer tick_timer_, reconcile_timer_;
+  boost::asio::posix::stream_descriptor punts_, violations_;
+  boost::asio::steady_timer tick_timer_, reconcile_timer_, sample_timer_;
+  std::size_t sample_slice_ = 0;
   bool converged_ = false;
   bool stopping_ = false;
   uint64_t events_lost_ = 0, reconciliations_ = 0, undecodable_routes_ = 0;

@@ -154,11 +154,14 @@ void Domain::carry_out(const proxyarp::AntiSpoofDown& down, net::TimePoint now) 
 
 // --- timers
 
-net::TimePoint Domain::deadline() const { return std::min(vrf_.deadline(), responder_.deadline()); }
+net::TimePoint Domain::deadline() const {
+  return std::min({vrf_.deadline(), responder_.deadline(), guard_deadline()});
+}
 
 void Domain::tick(net::TimePoint now) {
   if (vrf_.deadline() <= now) run(vrf_.tick(now), now);
   if (responder_.deadline() <= now) run(responder_.tick(now), now);
+  if (guard_deadline() <= now) settle(now);
   flush();
 }
 

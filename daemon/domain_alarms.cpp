@@ -54,6 +54,7 @@ void Domain::alarm(const evpn::Alarm& alarm) {
   switch (alarm.kind) {
     case evpn::AlarmKind::DuplicateMac:
       ++counters_.duplicate_macs;
+      report_loop(alarm.second, alarm.mac, net::Clock::now());
       text =
           fmt::format("duplicate MAC {}: moves between {}; frozen", to_string(alarm.mac), places);
       break;
@@ -62,6 +63,7 @@ void Domain::alarm(const evpn::Alarm& alarm) {
       break;
     case evpn::AlarmKind::StickyMacElsewhere:
       ++counters_.sticky_violations;
+      report_loop(alarm.second, alarm.mac, net::Clock::now());
       text = fmt::format("provisioned MAC {} seen at a second place: {}", to_string(alarm.mac),
                          places);
       break;
