@@ -39,6 +39,15 @@ const Table<NodeSettings>& metrics_table() {
   return table;
 }
 
+const Table<ReloadSettings>& reload_table() {
+  static const Table<ReloadSettings> table{
+      "reload", {{"max-removed-members", [](const Value& v, ReloadSettings& r) {
+                    if (const auto percent = read_number(v, 0, 100))
+                      r.max_removed_members = static_cast<unsigned>(*percent);
+                  }}}};
+  return table;
+}
+
 const Table<Loader>& node_table() {
   using L = Loader;
   static const Table<L> table{
@@ -56,6 +65,16 @@ const Table<Loader>& node_table() {
            [](const Value& v, L& l) {
              assign(l.settings.pin_directory, read_absolute_path(v, 4000));
            }},
+          {"next-hop-tracking",
+           [](const Value& v, L& l) {
+             static constexpr Word<NextHopTracking> kWords[] = {
+                 {"off", NextHopTracking::Off},
+                 {"any-route", NextHopTracking::AnyRoute},
+                 {"no-default-route", NextHopTracking::SpecialRoute}};
+             assign(l.settings.next_hop_tracking, read_word(v, kWords));
+           }},
+          {"reload",
+           [](const Value& v, L& l) { read_table(v, reload_table(), l.settings.reload); }},
           {"bgp", load_bgp},
           {"policies", load_policies},
           {"broadcast-domains", load_domains},
@@ -103,6 +122,7 @@ std::vector<std::string> known_keys() {
   append_keys(keys, log_table());
   append_keys(keys, control_table());
   append_keys(keys, metrics_table());
+  append_keys(keys, reload_table());
   bgp_keys(keys);
   exports_keys(keys);
   route_policy_keys(keys);

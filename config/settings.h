@@ -38,6 +38,19 @@ struct LogSettings {
   bool operator==(const LogSettings&) const = default;
 };
 
+// Whether MACs of another PE are used only while the kernel has a route to it.
+enum class NextHopTracking : uint8_t {
+  Off,
+  AnyRoute,      // a default route will do
+  SpecialRoute,  // a default route does not count
+};
+
+struct ReloadSettings {
+  // Of the members of a LAN, in percent: a reload that would remove more is refused. 100: none is.
+  unsigned max_removed_members = 20;
+  bool operator==(const ReloadSettings&) const = default;
+};
+
 struct NodeSettings {
   std::string name;  // of the node, for views and logs
   bgp::Settings bgp;
@@ -50,6 +63,8 @@ struct NodeSettings {
   std::string pin_directory = "/sys/fs/bpf/peerlan";
   std::optional<std::pair<net::IpAddress, uint16_t>> metrics_listen;
   LogSettings log;
+  NextHopTracking next_hop_tracking = NextHopTracking::AnyRoute;
+  ReloadSettings reload;
   bool operator==(const NodeSettings&) const = default;
 };
 
