@@ -57,6 +57,7 @@ struct EventSource::Pump : std::enable_shared_from_this<Pump> {
   void stop() {
     stopped = true;
     handler = nullptr;
+    tunnel_handler = nullptr;
     descriptor.cancel();
   }
 
@@ -109,12 +110,23 @@ struct EventSource::Pump : std::enable_shared_from_this<Pump> {
 
   void fdb(nlmsghdr* message) {
     const auto change = parse_fdb(message);
-    if (!change || !change->entry.on_bridge || change->entry.permanent) return;
+    if (!change) return;
+    if (!change->entry.on_bridge) return tunnel(*change);
+    if (change->entry.permanent) return;
     if (change->entry.port == change->bridge || !bridges.contains(change->bridge)) return;
     if (change->removed)
       report(FdbGone{change->entry.port, change->entry.mac});
     else if (!change->entry.external)
       report(FdbLearned{change->entry.port, change->entry.mac});
+  }
+
+  void tunnel(const FdbMessage& change) {
+    const FdbEntry& entry = change.entry;
+    if (!tunnel_handler || !entry.vtep) return;
+    const auto link = links.find(entry.port);
+    if (link == links.end() || !bridges.contains(link->second.bridge)) return;
+    const auto call = tunnel_handler;
+    call({entry.port, entry.mac, *entry.vtep, change.removed, entry.external});
   }
 
   void report(const KernelEvent& event) {
@@ -125,6 +137,7 @@ struct EventSource::Pump : std::enable_shared_from_this<Pump> {
   SocketPointer socket;
   boost::asio::posix::stream_descriptor descriptor;
   std::function<void(const KernelEvent&)> handler;
+  std::function<void(const TunnelChanged&)> tunnel_handler;
   std::unordered_map<net::IfIndex, LinkChanged> links;  // as last reported
   std::unordered_set<net::IfIndex> bridges;
   std::vector<std::byte> buffer = std::vector<std::byte>(kReadSize);
@@ -153,6 +166,9 @@ Result<std::unique_ptr<EventSource>> EventSource::open(boost::asio::io_context& 
 
 void EventSource::on_event(std::function<void(const KernelEvent&)> handler) {
   pump_->handler = std::move(handler);
+}
+void EventSource::on_tunnel_change(std::function<void(const TunnelChanged&)> handler) {
+  pump_->tunnel_handler = std::move(handler);
 }
 void EventSource::watch(net::IfIndex bridge) { pump_->bridges.insert(bridge); }
 void EventSource::unwatch(net::IfIndex bridge) { pump_->bridges.erase(bridge); }
