@@ -664,6 +664,7 @@ std::set<net::IpAddress> MacVrf::vteps() const {
     for (const auto& [key, route] : record.remote) all.insert(route.path.vtep);
   for (const auto& [key, path] : impl_->anti_spoof_routes) all.insert(path.vtep);
   for (const auto& [vtep, routes] : impl_->flood_list) all.insert(vtep);
+  impl_->segments.collect_pes(all);
   return all;
 }
 

@@ -43,6 +43,10 @@ std::optional<net::IpAddress> Segments::resolve(const net::Esi& esi,
   return std::nullopt;
 }
 
+void Segments::collect_pes(std::set<net::IpAddress>& into) const {
+  for (const auto& [key, vtep] : routes_) into.insert(vtep);
+}
+
 bool Segments::set_reachable(const net::IpAddress& vtep, bool yes) {
   return yes ? unreachable_.erase(vtep) > 0 : unreachable_.insert(vtep).second;
 }

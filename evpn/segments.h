@@ -39,6 +39,8 @@ class Segments {
   [[nodiscard]] bool is_reachable(const net::IpAddress& vtep) const {
     return !unreachable_.contains(vtep);
   }
+  // Adds the PEs that the routes are of.
+  void collect_pes(std::set<net::IpAddress>& into) const;
   [[nodiscard]] const std::set<net::IpAddress>& unreachable() const { return unreachable_; }
   void set_unreachable(const std::set<net::IpAddress>& vteps) { unreachable_ = vteps; }
 
