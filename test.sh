@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Installs what is missing, builds, and runs the tests. The last line is `N passed, N failed, N skipped`
 # over all of them; the exit code is not 0 if any failed.
-#   ./test.sh        all: unit tests, lab tests, both compilers, fuzz targets for half a minute each
+#   ./test.sh        all: unit tests, lab tests, both compilers, fuzz targets for a quarter of a minute each
 #   ./test.sh fast   release build, unit tests, format, shell scripts
 set -uo pipefail
 cd "$(dirname "$0")" || exit 1
@@ -14,7 +14,7 @@ case ${1:-} in
     exit 2
     ;;
 esac
-FUZZ_SECONDS=${FUZZ_SECONDS:-30}
+FUZZ_SECONDS=${FUZZ_SECONDS:-15}
 passed=0 failed=0 skipped=0 failures=()
 
 section() { printf '\n=== %s (after %d s)\n' "$1" "$SECONDS"; }
@@ -115,7 +115,7 @@ clang_build=$!
 section "lab tests"
 labs=$(mktemp)
 trap 'rm -f "$labs"; [ -z "$clang_build" ] || kill "$clang_build" 2>/dev/null' EXIT
-/usr/bin/python3 tests/lab/run.py | tee "$labs"
+/usr/bin/python3 tests/lab/run.py -j 2 | tee "$labs"
 read -r p f s < <(sed -n 's/^labs: \([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped.*/\1 \2 \3/p' "$labs")
 if [ -n "${s:-}" ]; then
   passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))

@@ -386,11 +386,10 @@ void RowPrinter::finish(const json::object& rest) {
     if (!begun_ || !rows_.empty()) flush();
   } else if (what_ == "neighbors" && detail_) {
     for (const json::object& row : rows_) print_(render_neighbor(row));
-  } else if (what_ == "neighbors") {
-    json::array rows(rows_.begin(), rows_.end());
-    print_(render(what_, {{"neighbors", std::move(rows)}}));
   } else {
-    print_(render(what_, rest));
+    json::object document = rest;
+    if (!rows_.empty()) document[what_] = json::array(rows_.begin(), rows_.end());
+    print_(render(what_, document));
   }
 }
 

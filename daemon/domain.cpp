@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "daemon/trace.h"
+#include "dataplane/driver.h"
 #include "proxyarp/arp.h"
 #include "proxyarp/nd.h"
 
@@ -24,6 +25,13 @@ const dataplane::BumPolicy& policy_of(const Domain::Policies& policies, const st
   static const dataplane::BumPolicy fallback = dataplane::peering_policy();
   const auto found = policies.find(name);
   return found == policies.end() ? fallback : found->second;
+}
+
+// Not at a veth: what is sent by XDP there is lost, without a word, unless the peer has a program
+// or GRO, which cannot be seen from here.
+bool wants_xdp(const PortState& port) {
+  return port.settings.attach == dataplane::Attach::Xdp &&
+         dataplane::driver_of(port.settings.interface) != "veth";
 }
 
 bool sponges(const proxyarp::Settings& proxy) {
@@ -81,7 +89,7 @@ dataplane::PortConfig Domain::port_config(const PortState& port) const {
     config.own_mac = own_mac();
     config.traps = traps();
   }
-  config.xdp = port.settings.attach == dataplane::Attach::Xdp;
+  config.xdp = wants_xdp(port);
   config.macs = port.settings.macs;
   config.enforce_macs = port.settings.enforce_macs && !port.settings.macs.empty();
   return config;
@@ -347,6 +355,13 @@ void Domain::open_capture(PortState& port) {
 
 void Domain::attach(PortState& port, net::TimePoint now) {
   port.problem.clear();
+  if (uses_ebpf() && port.settings.attach == dataplane::Attach::Xdp && !wants_xdp(port))
+    services_.log.limited(
+        spdlog::level::warn, "xdp" + port.settings.interface,
+        fmt::format("{}: port {}: attach: xdp: a veth loses what XDP sends unless its peer "
+                    "receives by NAPI; answered by tc",
+                    settings_.name, port_text(port.index)),
+        now);
   if (uses_ebpf()) {
     if (auto set = services_.fast_path->set_port(port_config(port)); !set)
       port.problem = set.error().what;

@@ -146,9 +146,15 @@ void Domain::alarm(const proxyarp::Alarm& alarm) {
   using enum proxyarp::AlarmKind;
   ++counters_.alarms[static_cast<std::size_t>(alarm.kind)];
   const bool good = alarm.kind == DuplicateOver || alarm.kind == AddressBack;
+  // One member can make any number of addresses come and go: his share a line now and then, the
+  // table of the sponge has them all. Each mark of a filling table has its own.
+  const bool of_sponge = alarm.kind == AddressDead || alarm.kind == AddressBack;
+  const std::string about = of_sponge                    ? to_string(alarm.seen)
+                            : alarm.kind == TableFilling ? fmt::to_string(alarm.number)
+                                                         : to_string(alarm.ip);
   services_.log.limited(good ? spdlog::level::info : spdlog::level::warn,
-                        fmt::format("{}{}{}{}", settings_.name, alarm.port.value,
-                                    to_string(alarm.ip), static_cast<int>(alarm.kind)),
+                        fmt::format("{}{}{}{}", settings_.name, of_sponge ? 0 : alarm.port.value,
+                                    about, static_cast<int>(alarm.kind)),
                         settings_.name + ": " + alarm_text(alarm), net::Clock::now());
 }
 

@@ -140,14 +140,19 @@ void Trace::keep(Frame frame) {
     joined.time = std::min(joined.time, frame.time);
     if (joined.verdict.empty()) joined.verdict = std::move(frame.verdict);
     joined.joined = true;
-    held_.push_back(std::move(joined));
+    hold(std::move(joined));
     return;
   }
-  held_.push_back(std::move(frame));
+  hold(std::move(frame));
+}
+
+// In order of time.
+void Trace::hold(Frame frame) {
+  const auto before = std::ranges::upper_bound(held_, frame.time, {}, &Frame::time);
+  held_.insert(before, std::move(frame));
 }
 
 void Trace::write_until(SystemClock::time_point time) {
-  std::ranges::stable_sort(held_, {}, &Frame::time);
   const auto due = std::ranges::find_if(held_, [&](const Frame& f) { return f.time >= time; });
   for (auto frame = held_.begin(); frame != due; ++frame) write(*frame);
   held_.erase(held_.begin(), due);

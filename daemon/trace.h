@@ -66,6 +66,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
     uint64_t written = 0, dropped = 0;
   };
   void keep(Frame frame);
+  void hold(Frame frame);
   void write_until(std::chrono::system_clock::time_point time);
   void write(const Frame& frame);
   Interface& interface_of(net::IfIndex port);

@@ -49,6 +49,7 @@ void BindingTable::port_down(net::IfIndex port) {
 
 void BindingTable::reconfigure() {
   auto fixed = provisioned_parts(context_.settings);
+  given_ = fixed.size();
   by_member_.clear();
   for (const auto& [ip, part] : fixed)
     for (net::MacAddress mac : part.allowed) by_member_.emplace(mac, part.port);
@@ -305,7 +306,8 @@ bool BindingTable::may_learn(const net::IpAddress& ip, net::MacAddress mac,
 bool BindingTable::over_limit(const Binding* old, const net::IpAddress& ip, net::MacAddress mac,
                               net::IfIndex port) const {
   const Settings& settings = context_.settings;
-  if (!old && bindings_.size() >= settings.max_bindings) return true;
+  const bool counted = old && (old->fixed || !old->learned.empty());
+  if (!counted && given_and_learned() >= settings.max_bindings) return true;
   const LearnedPart* same = nullptr;
   bool here = false;
   if (old)
@@ -359,10 +361,17 @@ void BindingTable::erase_if_empty(const net::IpAddress& ip) {
 }
 
 // One alarm for each mark that is passed.
+// What other PEs tell is theirs to limit, and must not keep members here from being learned.
+uint64_t BindingTable::given_and_learned() const {
+  uint64_t count = given_;
+  for (const auto& [port, learned] : learned_at_) count += learned;
+  return count;
+}
+
 void BindingTable::watch_fill() {
   const uint64_t limit = std::max<uint64_t>(1, context_.settings.max_bindings);
   const auto percent =
-      static_cast<uint32_t>(std::min<uint64_t>(100, bindings_.size() * 100 / limit));
+      static_cast<uint32_t>(std::min<uint64_t>(100, given_and_learned() * 100 / limit));
   uint32_t passed = 0;
   for (uint32_t mark : kFillMarks)
     if (percent >= mark || (fill_told_ >= mark && percent + kFillBack >= mark)) passed = mark;

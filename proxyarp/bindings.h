@@ -189,6 +189,7 @@ class BindingTable {
   void publish_all();
   void erase_if_empty(const net::IpAddress& ip);
   void watch_fill();
+  uint64_t given_and_learned() const;
 
   void drop_learned(const net::IpAddress& ip, Binding& binding, std::size_t index);
   void mention(const net::IpAddress& ip, net::MacAddress mac) { by_mac_.emplace(mac, ip); }
@@ -208,6 +209,7 @@ class BindingTable {
   std::set<std::pair<net::MacAddress, std::string>> by_member_;  // provisioned: port, "" for any
   std::vector<net::IpAddress> deserted_, arrived_;
   uint64_t order_ = 0;
+  uint64_t given_ = 0;      // addresses
   uint32_t fill_told_ = 0;  // percent
 };
 

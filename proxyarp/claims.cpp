@@ -52,7 +52,8 @@ Responder::Impl::Bound Responder::Impl::bind(Incoming& in, const net::IpAddress&
     duplicates.seen(ip, mac);
     return Bound::Fine;
   }
-  if (sponge.watches(ip)) sponge.alive(ip, mac, *in.port);
+  // With given bindings only, nobody comes to have an address by saying so.
+  if (sponge.watches(ip) && context.settings.learns()) sponge.alive(ip, mac, *in.port);
   if (duplicates.is_frozen(ip) || is_disputed(ip)) return Bound::Frozen;
   const Binding* binding = table.find(ip);
   if (!binding || !binding->reserved()) return learn(in, ip, mac, flags);
@@ -97,7 +98,7 @@ Responder::Impl::Bound Responder::Impl::learn(Incoming& in, const net::IpAddress
 void Responder::Impl::sign_of_life(Incoming& in, const net::IpAddress& ip, net::MacAddress mac) {
   if (in.port) table.refresh(ip, mac, *in.port);
   duplicates.seen(ip, mac);
-  if (in.port && sponge.watches(ip)) sponge.alive(ip, mac, *in.port);
+  if (in.port && sponge.watches(ip) && context.settings.learns()) sponge.alive(ip, mac, *in.port);
 }
 
 // RFC 9131 section 6.1.2: an advertisement that may not be learned, of an address that will be

@@ -39,11 +39,9 @@ Duplicates::Ruling Duplicates::claim(const net::IpAddress& ip, const InUse& hold
     answered(ip, contest);
     return contest.phase == Phase::Frozen ? Ruling::Frozen : Ruling::Pending;
   }
-  if (contest.phase != Phase::Counting && !same && count(contest)) {  // a third one
-    contest.challenger = claimant;
-    freeze(ip, contest);
-    return Ruling::Frozen;
-  }
+  // A third one waits until it is known what the first two are: however many frames come in a
+  // moment, the holder has its time to answer.
+  if (contest.phase != Phase::Counting && !same) return Ruling::Pending;
   contest.listed = false;
   contest.holder = {holder.mac, holder.place(), holder.flags};
   contest.challenger = claimant;

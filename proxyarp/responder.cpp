@@ -186,7 +186,8 @@ std::pair<bool, std::vector<Action>> Responder::set_sponge(const net::IpAddress&
   result.second = impl_->at(now, [&] {
     const Binding* binding = impl_->table.find(ip);
     const bool bound = binding && binding->answerable();
-    if (!bound && impl_->table.inside(ip) && impl_->policy_for(ip) == Unassigned::Sponge)
+    if (!bound && !impl_->is_own(ip) && impl_->table.inside(ip) &&
+        impl_->policy_for(ip) == Unassigned::Sponge)
       result.first = impl_->sponge.set(ip, state);
   });
   return result;
@@ -197,7 +198,7 @@ std::pair<bool, std::vector<Action>> Responder::probe(const net::IpAddress& ip,
   std::pair<bool, std::vector<Action>> result;
   result.second = impl_->at(now, [&] {
     Context& context = impl_->context;
-    if (!impl_->table.inside(ip) || !context.identity.mac.is_unicast()) return;
+    if (!impl_->table.inside(ip) || impl_->is_own(ip) || !context.identity.mac.is_unicast()) return;
     result.first = true;
     const Binding* binding = impl_->table.find(ip);
     if (!binding || !binding->answerable()) {

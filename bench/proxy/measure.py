@@ -499,17 +499,21 @@ def main():
     say("done")
 
 
+def latency(us):
+    return f"{us:.1f}" if us < 1e6 else "half were lost"
+
+
 def report(results, two, many, pcap, about, fed, grown, milliseconds, quiet, busy):
     revision = run("git", "-C", ROOT, "rev-parse", "--short", "HEAD", check=False).strip()
     pcap_rows = [[who, *(cell for family in ("ARP", "NS") for cell in (
-        f"{median([x[0] for x in pcap[who, family]]):,.0f}", f"{median([x[1] for x in pcap[who, family]]):.1f}"))]
+        f"{median([x[0] for x in pcap[who, family]]):,.0f}", latency(median([x[1] for x in pcap[who, family]]))))]
         for who in ("minimal", "peerland")]
     flood_rows = [[what, f"{a['lat_us']['p50']:.0f}", f"{a['lat_us']['p99']:.0f}", f"{a['missing']}",
                    f"{b['lat_us']['p50']:.0f}", f"{b['lat_us']['p99']:.0f}", f"{b['missing']}"]
                   for what, a, b in (("known address", quiet[0], busy[0]), ("unknown address: flooded, answered by its owner", quiet[1], busy[1]))]
     return f"""# Proxy ARP/ND: speed
 
-Made by `bench/proxy.sh --write` from revision {revision}: Linux {platform.release()}, {os.cpu_count()} CPUs, medians of
+Made by `bench/proxy.sh --write` from revision {revision}: Linux {platform.release().split("-")[0]}, {os.cpu_count()} CPUs, medians of
 {ROUNDS} rounds of {SECONDS} s, all of one table in turns. The generator writes to a veth pair, so the whole path runs inside
 its send call and costs are those of one CPU, sending included; go by ratios, absolute figures move with the machine.
 

@@ -15,6 +15,7 @@ namespace bgp::io {
 namespace {
 
 constexpr std::size_t kReadSize = 131072;  // a turn: some thousand routes, about a millisecond
+constexpr std::size_t kTrickle = 4096;     // a read of so many octets has no other behind it
 constexpr std::size_t kSmall = 1024;       // octets of a message that is copied to others
 constexpr std::size_t kGathered = 16384;
 constexpr auto kLinger = std::chrono::seconds(1);
@@ -67,6 +68,7 @@ void Connection::readable(const error_code& wait_error) {
     const std::span<const uint8_t> data(scratch.data(), kept + count);
     const auto rest = data.subspan(deliver(data));
     partial_.assign(rest.begin(), rest.end());
+    if (count <= kTrickle && pool_->trickled) pool_->trickled();
   }
   if (!closed_) wait();
 }

@@ -21,6 +21,7 @@ namespace bgp::io {
 struct ConnectionPool {
   std::size_t open = 0;
   std::function<void()> all_closed;  // called when `open` falls to 0
+  std::function<void()> trickled;    // after a read that took little, and was acted upon
   net::Bytes scratch;                // where reading takes place
 };
 

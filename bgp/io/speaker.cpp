@@ -81,6 +81,7 @@ struct Speaker::Impl : std::enable_shared_from_this<Speaker::Impl> {
     };
     core.progress = [this] { check_convergence(); };
     core.at_rest = [this] { schedule_dismissal(); };
+    core.pool->trickled = [this] { flush_early(); };
   }
 
   std::expected<void, StartError> start();
@@ -98,6 +99,7 @@ struct Speaker::Impl : std::enable_shared_from_this<Speaker::Impl> {
   void finish_stop();
   std::expected<void, StartError> reconfigure(const Settings& settings);
   void schedule_flush();
+  void flush_early();
   void flush();
   void serve();
   void track_changes() { core.rib.track_changes(changes_handler != nullptr || !core.taps.empty()); }
@@ -124,7 +126,8 @@ struct Speaker::Impl : std::enable_shared_from_this<Speaker::Impl> {
   boost::asio::steady_timer convergence, deferral, stop_limit, memory_watch;
   std::mt19937_64 random{std::random_device{}()};
   PeerId next_peer = 1;
-  bool started = false, stopping = false, converged = false, flush_pending = false;
+  bool started = false, stopping = false, converged = false;
+  bool flush_pending = false, flush_posted = false, flushed_early = false;
   bool dismissal_pending = false;
   RejectedConnections rejected;
   std::size_t memory_peak = 0;  // of the RIB, since malloc was last trimmed
@@ -277,10 +280,20 @@ void Speaker::Impl::reject(uint64_t& counter, const std::string& from, const std
 // --- Running ------------------------------------------------------------------------------------
 
 void Speaker::Impl::schedule_flush() {
-  if (std::exchange(flush_pending, true)) return;
+  flush_pending = true;
+  if (std::exchange(flush_posted, true)) return;
   boost::asio::post(core.io, [weak = weak_from_this()] {
-    if (const auto self = weak.lock()) self->flush();
+    const auto self = weak.lock();
+    if (self == nullptr) return;
+    self->flush_posted = self->flushed_early = false;
+    if (self->flush_pending) self->flush();
   });
+}
+
+// The first that trickles in does not wait for what else the loop has to do; more in the same turn
+// goes out together.
+void Speaker::Impl::flush_early() {
+  if (flush_pending && !flushing && !std::exchange(flushed_early, true)) flush();
 }
 
 void Speaker::Impl::flush() {
@@ -562,7 +575,7 @@ Speaker::Speaker(boost::asio::io_context& io, const Family& family, const Settin
 
 Speaker::~Speaker() {
   impl_->listeners.close();
-  impl_->core.pool->all_closed = nullptr;
+  impl_->core.pool->all_closed = impl_->core.pool->trickled = nullptr;
 }
 
 std::expected<void, StartError> Speaker::start() { return impl_->start(); }

@@ -158,6 +158,24 @@ TEST(RowPrinter, SortsShortAndStreamsLong) {
   EXPECT_EQ(std::ranges::count(text, '\n'), 12002);
 }
 
+// Rows come one by one, whatever the table.
+TEST(RowPrinter, PrintsTheRowsOfEachTable) {
+  for (const char* what : {"routes", "neighbors", "macs", "bindings", "ports", "drops",
+                           "collectors", "duplicates", "sponge", "offenders"}) {
+    std::string text;
+    cli::RowPrinter rows(what, false, [&](const std::string& part) { text += part; });
+    rows.add({{"domain", "here"},
+              {"name", "here"},
+              {"address", "here"},
+              {"route", "here"},
+              {"rd", "1:1"},
+              {"type", 2},
+              {"collector", "here"}});
+    rows.finish({{"schema", 1}, {"total", 1}, {"shown", 1}});
+    EXPECT_THAT(text, HasSubstr("here")) << what;
+  }
+}
+
 TEST(Words, AreFilters) {
   const cli::FilterWord filters[] = {{"type"}, {"mac"}, {"why", true}};
   std::map<std::string, std::string> arguments;

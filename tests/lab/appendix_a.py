@@ -434,8 +434,9 @@ broadcast-domains:
     ports:
       - {{ interface: m1, name: One, as: 64501, macs: ["02:00:00:00:00:01"], addresses: [10.0.0.1, "2001:db8::1"],
           attach: {attach} }}
-      - {{ interface: m2, name: Two, as: 64502, macs: ["02:00:00:00:00:02", "02:00:00:00:00:08"],
-          addresses: [10.0.0.2, 10.0.0.8, "2001:db8::2"] }}
+      - {{ interface: m2, name: Two, as: 64502, macs: ["02:00:00:00:00:02"],
+          addresses: [10.0.0.2, "2001:db8::2"] }}
+      - {{ interface: m3, name: Three, as: 64503, macs: ["02:00:00:00:00:08"], addresses: [10.0.0.8] }}  # no such device
 """
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The 22 cases of appendix_a.py, and what of proxy ARP/ND only wires show: MLD snooping, the PE's own stack, no IPv6 in
 the PE, floods and sweeps, BGP that is gone for a while, a client that never reads."""
+import collections
 import json
 import os
 import pathlib
@@ -72,7 +73,7 @@ class Wires(unittest.TestCase):
         self.assertIn(probe, core)
 
     def test_b25_own_address(self):
-        wire = self.lab()
+        wire = self.lab(edit=lambda text: text.replace("    policy: lab\n", "    policy: lab\n    pe-addresses: [10.0.0.254]\n"))
         wire.run("pe", "ip", "addr", "add", "10.0.0.254/21", "dev", "br0")
         wait_for("the PE answers for its address", lambda: self.answered(wire, arp(ip4(1), ip4(254))) > 0)
         for _ in range(5):
@@ -123,8 +124,7 @@ class Wires(unittest.TestCase):
         answers = [f for f in wire.h1.drain() if a.Answer.is_one(f)]
         self.assertEqual({f[28:32] for f in answers}, {address(n) for n in used})
         self.assertEqual(len(answers), len(used))
-        asked = {address(n) for n in range(1, 1023)}
-        self.assertEqual([f for f in h2 + core if f[12:14] == b"\x08\x06" and f[38:42] in asked], [])
+        self.assertEqual([f for f in h2 + core if f[12:14] == b"\x08\x06" and f[6:12] == H1], [])
 
     def test_p13_no_ipv6(self):
         """IPv6 is switched off in the PE (it is in this lab): ND is answered all the same."""
@@ -140,6 +140,7 @@ class Wires(unittest.TestCase):
         began = time.monotonic()
         while time.monotonic() - began < 5:
             self.assertEqual(self.answered(wire, arp(ip4(1), ip4(9)), ns(ip6(9))), 2)
+            time.sleep(0.01)  # within the rate of frames to the daemon
 
     def test_p32_router_advertisements(self):
         wire = self.lab()
@@ -153,9 +154,11 @@ class Wires(unittest.TestCase):
         h2, core = wire.fence()
         for frame in frames:
             self.assertNotIn(frame, h2 + core)
-        reasons = {f["reason"]: f["packets"] for p in json.loads(wire.show("show", "ports", "--port", "m1", "--json"))["ports"]
-                   for f in p["frames"]}
-        self.assertEqual((reasons.get("ra"), reasons.get("rs")), (2, 1))
+        reasons = collections.Counter()
+        for port in json.loads(wire.show("show", "ports", "--port", "m1", "--json"))["ports"]:
+            for f in port["frames"]:
+                reasons[f["reason"]] += f["packets"]
+        self.assertEqual((reasons["ra"], reasons["rs"]), (2, 1))
 
     def test_p36_a_client_that_never_reads(self):
         wire = self.lab()
@@ -227,18 +230,21 @@ class Wires(unittest.TestCase):
             process.stdout.close()
         return said
 
+    def dad_of_the_kernel(self, optimistic):
+        """A bound address of another one is found to be a duplicate, a free one is taken."""
+        wire = self.lab()
+        wire.run("h1", "sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=0", "net.ipv6.conf.e0.disable_ipv6=0",
+                 "net.ipv6.conf.e0.accept_dad=1", "net.ipv6.conf.e0.dad_transmits=1", "net.ipv6.conf.e0.enhanced_dad=1")
+        wire.run("h1", "sysctl", "-qw", f"net.ipv6.conf.e0.optimistic_dad={optimistic}", check=False)
+        wire.run("h1", "ip", "link", "set", "e0", "arp", "on")
+        wire.run("h1", "ip", "addr", "add", "2001:db8::9/64", "dev", "e0")
+        wire.run("h1", "ip", "addr", "add", "2001:db8::1/64", "dev", "e0")
+        state = lambda: wire.run("h1", "ip", "-6", "addr", "show", "dev", "e0")
+        wait_for("the duplicate is found", lambda: re.search(r"2001:db8::9/64.*dadfailed", state()))
+        wait_for("its own address is taken", lambda: re.search(r"2001:db8::1/64(?!.*(tentative|dadfailed))", state()))
+
     def test_dad_of_the_kernel(self):
-        """DAD and optimistic DAD of Linux: a bound address of another one is found to be a duplicate, a free one is taken."""
-        for optimistic in ("0", "1"):
-            with self.subTest(optimistic=optimistic):
-                wire = a.Peerlan()
-                self.addCleanup(wire.down)
-                wire.run("h1", "sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=0", "net.ipv6.conf.e0.disable_ipv6=0",
-                         "net.ipv6.conf.e0.accept_dad=1", "net.ipv6.conf.e0.dad_transmits=1", "net.ipv6.conf.e0.enhanced_dad=1")
-                wire.run("h1", "sysctl", "-qw", f"net.ipv6.conf.e0.optimistic_dad={optimistic}", check=False)
-                wire.run("h1", "ip", "link", "set", "e0", "arp", "on")
-                wire.run("h1", "ip", "addr", "add", "2001:db8::9/64", "dev", "e0")
-                wire.run("h1", "ip", "addr", "add", "2001:db8::1/64", "dev", "e0")
-                state = lambda: wire.run("h1", "ip", "-6", "addr", "show", "dev", "e0")
-                wait_for("the duplicate is found", lambda: re.search(r"2001:db8::9/64.*dadfailed", state()))
-                wait_for("its own address is taken", lambda: re.search(r"2001:db8::1/64(?!.*(tentative|dadfailed))", state()))
+        self.dad_of_the_kernel(0)
+
+    def test_optimistic_dad_of_the_kernel(self):
+        self.dad_of_the_kernel(1)

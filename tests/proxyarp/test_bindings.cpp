@@ -341,7 +341,7 @@ TEST(LearnedBinding, LimitPerPort) {
 
 TEST(LearnedBinding, LimitOfTheDomain) {
   Settings s = Lan::settings(Profile::Dynamic);
-  s.max_bindings = 3;
+  s.max_bindings = 2;
   s.bindings = {fixed(v4(1), {mac(1)}, "alpha")};
   Lan lan(s);
   lan.evpn(v4(9), mac(9));

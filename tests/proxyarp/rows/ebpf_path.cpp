@@ -3,8 +3,8 @@
 // program of its port by BPF_PROG_TEST_RUN; what that punts goes to the responder, as the daemon
 // does it. Once with tc alone and once with XDP before it. Needs root; skips aloud without.
 //
-// Host N's port is a veth of index 100 + N, PE n is the broadcast domain 100 + n, its VXLAN device
-// is stood in for by one of index 200 + n.
+// Host N's port is a veth of index 100 + N, each PE is a broadcast domain of its own, and its VXLAN
+// device is stood in for by one of index 200 + n.
 #include <bpf/bpf.h>
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
@@ -79,6 +79,8 @@ class EbpfPath final : public Path {
     for (const auto& binding : kernel->path->bindings())
       EXPECT_TRUE(kernel->path->clear_binding(binding.vni, binding.ip));
   }
+
+  bool is_kernel() const override { return true; }
 
   void configure(std::size_t pe, const Settings& settings,
                  const Responder::Identity& identity) override {
@@ -160,7 +162,7 @@ class EbpfPath final : public Path {
     net::Bytes frame;
   };
 
-  static net::Vni vni(std::size_t pe) { return net::Vni(100 + static_cast<uint32_t>(pe)); }
+  net::Vni vni(std::size_t pe) const { return net::Vni(first_vni_ + static_cast<uint32_t>(pe)); }
   static bool runs(const net::Bytes& frame) {  // else BPF_PROG_TEST_RUN won't have it
     if (frame.size() < 14) return false;
     const unsigned type = frame[12] * 256u + frame[13];
@@ -296,11 +298,15 @@ class EbpfPath final : public Path {
       result.actions.emplace_back(Transmit{port, out});
     } else if (action == TC_ACT_SHOT && !punt) {
       result.verdict = verdict_of(drop_reason(device), frame);
+    } else if (result.forward && (frame[0] & 1) != 0) {
+      result = {Verdict::Flooded, false, {Flood{frame, port, true, true}}};  // by the bridge
     }
     return result;
   }
 
   bool xdp_;
+  static inline uint32_t next_vni_ = 100;
+  uint32_t first_vni_ = std::exchange(next_vni_, next_vni_ + 2);
   std::map<std::size_t, Pe> pes_;
   static inline std::map<uint32_t, std::optional<dataplane::PortConfig>> set_;  // by device
   std::map<std::pair<uint32_t, std::string>, uint64_t> drops_;

@@ -46,6 +46,9 @@ class Path {
   // A broadcast or multicast frame, or one for the PE's own MAC.
   virtual FrameResult core_frame(std::size_t pe, Responder& responder, const net::Bytes& frame,
                                  net::TimePoint now) = 0;
+  // The kernel's programs are in it: what they refuse, or leave to the bridge, the responder does
+  // not see.
+  virtual bool is_kernel() const { return false; }
   // SetFastEntry and ClearFastEntry.
   virtual void apply(std::size_t pe, const Action& action) = 0;
 };

@@ -19,7 +19,8 @@ std::size_t routes_of(const harness::Texts& texts, const std::string& part) {
 }  // namespace
 
 TEST_P(Rows, A1_OneTableForEachBroadcastDomain) {
-  Exchange one(*path, dynamic()), two(*path, dynamic());
+  const auto other = GetParam().make();
+  Exchange one(*path, dynamic()), two(*other, dynamic());
   one.send(one.h(2), arp_claim(2, v4(20)));
   two.send(two.h(2), arp_claim(7, v4(20)));
   EXPECT_EQ(one.resolve(1, v4(20)), mac(2));
@@ -148,7 +149,8 @@ TEST_P(Rows, A10_WhatIsNoHostIsNeverLearned) {
   for (const Case& c : cases) {
     Exchange x(*path, dynamic());
     EXPECT_STREQ(to_string(x.send(x.h(1), c.frame)), to_string(c.verdict)) << c.what;
-    EXPECT_EQ(x.counter(c.verdict), 1u) << c.what;
+    const bool seen = c.frame.source.is_unicast() || !path->is_kernel();  // else refused before
+    EXPECT_EQ(x.counter(c.verdict), seen ? 1u : 0u) << c.what;
     EXPECT_FALSE(x.binding(c.frame.sender_ip)) << c.what;
   }
 }

@@ -320,6 +320,18 @@ TEST_P(Rows, Sponge_TheOwnerReturnsAndAllAreTold) {
   }
 }
 
+TEST_P(Rows, Sponge_AClaimRevivesNothingWhereNothingIsLearned) {
+  const net::IpAddress target = v4(77);
+  auto x = ready(*path, sponging(Profile::Static));
+  kill(*x, target);
+  x->forget();
+  x->send(x->h(3), arp_claim(3, target));
+  x->advance(2s);
+  EXPECT_EQ(x->sponged(target)->state, SpongeState::Dead);
+  EXPECT_EQ(x->count_alarms(AlarmKind::AddressBack), 0u);
+  EXPECT_EQ(announcements_heard(x->h(1), target, mac(3)), 0u);
+}
+
 TEST_P(Rows, Sponge_SpoofedSignsOfLifeRevivesNothing) {
   auto x = ready(*path, sponging());
   kill(*x, v4(77));

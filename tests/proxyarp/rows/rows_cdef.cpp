@@ -67,16 +67,26 @@ TEST_P(Rows, C3_AMissFloodsInBothModes) {
 }
 
 TEST_P(Rows, C4_WhileInDoubtTheQuestionGoesToTheClaimants) {
-  Exchange x(*path, dynamic());
+  Settings s = dynamic();
+  s.announcements_per_second = 0;
+  Exchange x(*path, s, 1);
   x.bring_up({1, 2, 3, 4});
   x.send(x.h(1), arp_claim(1, kContested));
   x.send(x.h(2), arp_claim(2, kContested));
   EXPECT_TRUE(x.binding(kContested)->pending);
   EXPECT_FALSE(x.fast().contains(kContested));
   x.forget();
-  EXPECT_EQ(x.from_core(0, arp_request(3, kContested)), Verdict::Pending);
+  EXPECT_EQ(x.send(x.h(3), arp_request(3, kContested)), Verdict::Pending);
   EXPECT_THAT(x.h(1).heard, ElementsAre(handed(encode_arp(arp_request(3, kContested)), 1)));
   EXPECT_THAT(x.h(2).heard, ElementsAre(handed(encode_arp(arp_request(3, kContested)), 2)));
+  EXPECT_THAT(x.h(4).heard, IsEmpty());
+  // Out of the fabric: the kernel floods it to the members, with claimants among them.
+  x.forget();
+  const bool floods = path->is_kernel();
+  EXPECT_EQ(x.from_core(0, arp_request(9, kContested)),
+            floods ? Verdict::Flooded : Verdict::Pending);
+  EXPECT_EQ(x.h(2).heard.size(), 1u);
+  EXPECT_EQ(x.h(4).heard.size(), floods ? 1u : 0u);
 }
 
 // --- D
@@ -450,8 +460,8 @@ TEST_P(Rows, F4_TheChallengerIsSilent) {
 namespace {
 
 // 192.0.2.50 is frozen, h1 and h2 claim it.
-std::unique_ptr<Exchange> frozen(Path& path, Settings s) {
-  auto x = std::make_unique<Exchange>(path, s);
+std::unique_ptr<Exchange> frozen(Path& path, Settings s, std::size_t pes = 2) {
+  auto x = std::make_unique<Exchange>(path, s, pes);
   x->bring_up({1, 2, 3, 4});
   x->h(1).answers = x->h(2).answers = {kContested};
   x->send(x->h(1), arp_claim(1, kContested));
@@ -462,9 +472,24 @@ std::unique_ptr<Exchange> frozen(Path& path, Settings s) {
 
 }  // namespace
 
+// However many claim it at once, the owner has its time to answer, and keeps the address.
+TEST_P(Rows, F4_ABurstOfClaimantsFreezesNothing) {
+  Settings s = dynamic();
+  s.new_bindings_per_second = 1000;
+  Exchange x(*path, s);
+  x.h(2).answers = {kContested};
+  x.bring_up({1, 2});
+  x.send(x.h(2), arp_claim(2, kContested));
+  for (uint8_t n = 10; n < 20; ++n) x.send(x.h(1), arp_claim(n, kContested));
+  EXPECT_FALSE(x.binding(kContested)->duplicate);
+  x.advance(10s);
+  EXPECT_FALSE(x.binding(kContested)->duplicate);
+  EXPECT_EQ(x.binding(kContested)->mac, mac(2));
+}
+
 TEST_P(Rows, F5_FrozenAgainstLearningAndEvpn) {
   Settings s = dynamic();
-  auto x = frozen(*path, s);
+  auto x = frozen(*path, s, 1);
   EXPECT_TRUE(x->binding(kContested)->duplicate);
   EXPECT_EQ(x->send(x->h(2), arp_claim(2, kContested)), Verdict::Duplicate);
   x->remote_route(0, harness::Remote(9, 9, "192.0.2.50"));

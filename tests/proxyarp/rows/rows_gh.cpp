@@ -182,6 +182,17 @@ TEST_P(Rows, G16_SamePairWithAHigherSequenceMovesTheMac) {
   EXPECT_EQ(x.count_alarms(AlarmKind::ImmutableConflict), 0u);
 }
 
+TEST_P(Rows, G17_RoutesOfOthersTakeNoRoomOfMembersHere) {
+  Settings s = dynamic();
+  s.max_bindings = 20;
+  Exchange x(*path, s, 1);
+  for (unsigned n = 1; n <= 60; ++n)
+    x.remote_route(0, harness::Remote(9, 1000 + n, "192.0.2." + std::to_string(100 + n)));
+  EXPECT_NE(x.send(x.h(2), arp_claim(2, v4(20))), Verdict::BindingLimit);
+  EXPECT_EQ(x.binding(v4(20))->mac, mac(2));
+  EXPECT_EQ(x.count_alarms(AlarmKind::TableFilling), 0u);
+}
+
 TEST_P(Rows, G17_LimitsPerPortDomainAndRate) {
   Settings s = dynamic();
   s.prefixes = {net::IpPrefix::parse("10.0.0.0/16").value()};
