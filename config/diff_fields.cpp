@@ -294,7 +294,7 @@ Fields fields_of(const BroadcastDomain& d) {
                 {"duplicate-mac.moves", text(d.evpn.duplicate_moves)},
                 {"duplicate-mac.window", text(d.evpn.duplicate_window)},
                 {"duplicate-mac.hold", text(d.evpn.duplicate_hold)},
-                {"arp-nd-community-for-ipv4", text(d.arp_nd_community_for_v4)},
+                {"arp-nd-community-for-ipv4", text(d.evpn.arp_nd_for_v4)},
                 {"responder", text(d.responder)},
                 {"pe-addresses", list(d.pe_addresses)},
                 {"core-policy", d.core_policy}};

@@ -28,7 +28,6 @@ struct BroadcastDomain {
   std::vector<dataplane::MemberPort> ports;
   std::vector<net::IpAddress> pe_addresses;  // of this PE on the LAN, at most one of each family
   std::string core_policy;                   // BUM policy of the VXLAN device
-  bool arp_nd_community_for_v4 = true;
   bool operator==(const BroadcastDomain&) const = default;
 };
 

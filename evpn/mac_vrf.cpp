@@ -26,13 +26,6 @@
 namespace evpn {
 namespace {
 
-// RFC 9047 section 3.1. IPv6 bindings always carry it; of IPv4 only immutable ones need it.
-std::optional<ArpNdFlags> advertised_flags(const net::IpAddress& ip, const ArpNdFlags& flags) {
-  if (ip.is_v6()) return flags;
-  if (!flags.immutable) return std::nullopt;
-  return ArpNdFlags{false, false, true};
-}
-
 enum class Cause : uint8_t { Other, RemoteRoute };
 
 }  // namespace
@@ -40,6 +33,14 @@ enum class Cause : uint8_t { Other, RemoteRoute };
 struct MacVrf::Impl {
   explicit Impl(const Settings& s)
       : settings(s), originator(s), remote_bindings(s.anti_spoof_mac, s.anycast_macs) {}
+
+  // RFC 9047 section 3.1. IPv6 bindings always carry it; of IPv4 only immutable ones need it.
+  std::optional<ArpNdFlags> advertised_flags(const net::IpAddress& ip,
+                                             const ArpNdFlags& flags) const {
+    if (ip.is_v6()) return flags;
+    if (!flags.immutable || !settings.arp_nd_for_v4) return std::nullopt;
+    return ArpNdFlags{false, false, true};
+  }
 
   Settings settings;
   Originator originator;

@@ -239,8 +239,10 @@ class Lab:
         """An ICMP echo a millisecond from each source member to all other targets, both families,
         during the block; then name of source -> the prober's document."""
         addresses = {n: self._others(n, targets) for n in sources}
-        for n in sources:  # addresses resolved before
-            self.frames(f"m{n}", "probe", *addresses[n], "--seconds", 0.5, "--interval", 20000, check=False)
+        resolving = [self.start(f"m{n}", "peerlan-frames", "probe", *addresses[n], "--seconds", 0.5, "--interval", 20000)
+                     for n in sources]  # addresses resolved before
+        for child in resolving:
+            child.communicate(timeout=60)
         places = [(f"m{n}", f"m{n}", None, [*addresses[n], "--interval", str(interval)]) for n in sources]
         with self._children("probe", places) as results:
             yield results

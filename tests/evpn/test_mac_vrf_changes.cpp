@@ -193,6 +193,30 @@ TEST(OtherSettings, ReachabilityIsInherited) {
   EXPECT_EQ(us.view(1).unreachable, pe(2));
 }
 
+// RFC 9047 section 3.1: whether IPv4 bindings carry the community, also while they are out.
+TEST(OtherSettings, ArpNdCommunityForIpv4) {
+  Pe us;
+  us.learn(1, 10);
+  us.bind("192.0.2.1", 1, {false, false, true});
+  us.bind("192.0.2.2", 1, {true, true, false});
+  us.bind("2001:db8::1", 1, {true, true, true});
+  const auto with_community = [&] {
+    unsigned count = 0;
+    for (const auto& [key, sent] : us.model.out)
+      count += text(evpn::Action(evpn::Originate{sent.first, sent.second})).contains(" ND:");
+    return count;
+  };
+  EXPECT_EQ(with_community(), 2u);
+  auto s = settings();
+  s.arp_nd_for_v4 = false;
+  EXPECT_EQ(change(us, s, {}).size(), 1u);
+  EXPECT_EQ(with_community(), 1u);
+  us.bind("192.0.2.3", 1, {false, false, true});
+  EXPECT_EQ(with_community(), 1u);
+  EXPECT_EQ(change(us, settings(), {}).size(), 2u);
+  EXPECT_EQ(with_community(), 3u);
+}
+
 TEST(OtherSettings, StopWithdrawsAll) {
   Pe us;
   us.take(us.vrf.start(us.now));

@@ -54,7 +54,7 @@ class PeCase(unittest.TestCase):
         for n in (1, 2, 3):
             for command in (f"link add m{n} type veth peer name h{n}", f"link set m{n} up", f"link set h{n} up"):
                 cls.pe.net.run("ip", *command.split())
-        for command in ("link add u0 type dummy", "link set u0 up", "route add 172.16.0.0/24 dev u0"):
+        for command in ("link add u0 type veth peer name u0p", "link set u0p up", "link set u0 up", "route add 172.16.0.0/24 dev u0"):
             cls.pe.net.run("ip", *command.split())
         cls.plain = cls.pe.settings.read_text()
         cls.two, cls.three = (test_pe.OtherPe(cls.pe.net, a) for a in (TWO, THREE))
