@@ -2,8 +2,8 @@
 // Reads RTNLGRP_LINK and RTNLGRP_NEIGH and turns them into KernelEvents. An event takes some 740
 // octets of the receive buffer and learning can run at 100000 MACs a second, so the buffer is
 // sized for the table and each turn of the loop reads a bounded number; what overruns all the same
-// is one EventsLost. Devices are reported when something in LinkChanged differs from the last
-// report, forwarding entries when they are of a watched bridge and local:
+// is one EventsLost, once what is left was read. Devices are reported when something in LinkChanged
+// differs from the last report, forwarding entries when they are of a watched bridge and local:
 //   new, not external, not the device's own address  -> FdbLearned (a take-over of an external
 //                                                       entry by a member port looks the same)
 //   gone, not the device's own address               -> FdbGone
@@ -24,6 +24,7 @@
 #include <cstring>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "dataplane/netlink_fdb.h"
@@ -68,8 +69,10 @@ struct EventSource::Pump : std::enable_shared_from_this<Pump> {
       if (length >= 0) {
         messages(static_cast<std::size_t>(length));
       } else if (errno == ENOBUFS) {
-        report(EventsLost{});
+        overrun = true;
       } else if (errno == EAGAIN) {
+        // Until the socket is empty the kernel drops further messages and does not say so again.
+        if (std::exchange(overrun, false)) report(EventsLost{});
         break;
       } else if (errno != EINTR) {
         spdlog::error("netlink events: {}", std::strerror(errno));
@@ -142,6 +145,7 @@ struct EventSource::Pump : std::enable_shared_from_this<Pump> {
   std::unordered_set<net::IfIndex> bridges;
   std::vector<std::byte> buffer = std::vector<std::byte>(kReadSize);
   bool stopped = false;
+  bool overrun = false;  // messages were lost, and more may be
 };
 
 EventSource::EventSource(std::shared_ptr<Pump> pump) : pump_(std::move(pump)) {}
