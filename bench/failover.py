@@ -52,21 +52,21 @@ class Cases:
             sent = lost = 0
             gap = 0.0
             for source, target in ((1, other), (other, 1)):
-                for t in results.get(source, {}).get("targets", []):
+                for t in results.get(f"m{source}", {}).get("targets", []):
                     if t["target"] in (labkit.ip4(target), labkit.ip6(target)):
                         sent, lost = sent + t["sent"], lost + t["lost"]
                         gap = max(gap, t["longest_gap_ms"] if t["lost"] else 0.0)
             self.rows.append((name, label, sent, lost, gap, took))
             log(f"{name:45} {label:10} sent {sent:6} lost {lost:5} gap {gap:7.1f} ms  action {took:5.2f} s")
 
-    def start(self, node):
-        self.lab.run(node, "peerlan-node", "start", "peerland")
+    def start(self, node, other=False):
+        self.lab.start_peerland(node, other)
         wait_for(f"{node} in service", lambda: self.lab.in_service(node), 30)
 
-    def restart(self, node, number, pause=1.0):
+    def restart(self, node, number, pause=1.0, other=False):
         self.lab.kill(node, number)
         time.sleep(pause)
-        self.start(node)
+        self.start(node, other)
 
     def crash_loop(self):
         for _ in range(5):
@@ -103,6 +103,8 @@ class Cases:
     def all(self):
         self.measure("restart of the daemon (SIGTERM)", lambda: self.restart("pe1", signal.SIGTERM))
         self.measure("kill -9 of the daemon, started again", lambda: self.restart("pe1", signal.SIGKILL))
+        self.measure("upgrade to a build with other eBPF maps", lambda: self.restart("pe1", signal.SIGTERM, 0, True))
+        self.measure("and back", lambda: self.restart("pe1", signal.SIGTERM, 0))
         self.measure("crash loop: five times kill -9", self.crash_loop)
         self.measure("five reloads (EVPN settings, policies)", self.reloads)
         # FRRouting 8.4 drops EVPN routes with the session, whatever graceful restart says: only peerland's members then.
@@ -263,7 +265,7 @@ def table(head, rows):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--print", action="store_true")
+    parser.add_argument("--write", action="store_true")
     parser.add_argument("--case", default="", help="only the failures with this in their name; prints")
     options = parser.parse_args()
     parts = []
@@ -308,8 +310,8 @@ def main():
     version = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
     text = (f"Measured on {time.strftime('%-d %B %Y')}: {os.cpu_count()} cores, Linux {os.uname().release.split('-')[0]}, peerland {version}, "
             "FRRouting 8.4, everything on one machine.\n\n" + "\n".join(parts))
-    if options.print:
-        print(text)
+    print(text)
+    if not options.write:
         return
     head = DOCUMENT.read_text().split(BEGIN)[0]
     DOCUMENT.write_text(head + BEGIN + "\n" + text)

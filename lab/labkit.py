@@ -168,6 +168,13 @@ class Lab:
         self.run(node, "kill", f"-{int(number)}", pid)
         wait_for(f"{daemon} of {node} to end", lambda: self.pid(node, daemon) is None, 30)
 
+    def start_peerland(self, node, other=False):
+        """`other`: another build of it, with another layout of the eBPF maps."""
+        words = ["peerlan-node", "start", "peerland"]
+        if other:
+            words = ["sh", "-c", f'PATH={BUILD}/bin/other:$PATH exec {" ".join(words)}']
+        self.run(node, *words)
+
     def drops(self, node, port, direction=None):
         """Packets by reason."""
         by_reason = {}

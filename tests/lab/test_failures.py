@@ -29,6 +29,30 @@ class Failures(labkit.LabCase):
         self.assertEqual(labkit.lost(results), {})
 
 
+    def map_sets(self):
+        return set(self.lab.output("pe1", "find", "/sys/fs/bpf", "-name", "meta").split())
+
+    @unittest.skipIf(not (labkit.BUILD / "bin" / "other" / "peerland").exists(), "the other build is not there")
+    def test_an_upgrade_loses_nothing(self):
+        """To another build, whose eBPF maps have another layout, and back: its programs take over port by port."""
+        for other in (True, False):
+            before = self.map_sets()
+            with self.lab.probing((1, 2, 3, 5)) as results:
+                time.sleep(0.3)
+                self.lab.kill("pe1", signal.SIGTERM)
+                self.lab.start_peerland("pe1", other)
+                wait_for("it to be in service", lambda: self.lab.in_service("pe1"), 30)
+                self.lab.wait_converged(60)
+                time.sleep(1)
+            self.assertEqual(labkit.lost(results), {})
+            program = self.lab.output("pe1", "readlink", f"/proc/{self.lab.pid('pe1')}/exe").strip()
+            self.assertEqual(program.endswith("/bin/other/peerland"), other, program)
+            after = self.map_sets()
+            self.assertEqual(len(after), 1)
+            self.assertFalse(after & before)
+            self.assertEqual({p["state"] for p in self.lab.show("pe1", "ports")}, {"up", "core"})
+
+
 @labkit.needs("peerland", "peerlan", "peerlan-frames")
 class Command(unittest.TestCase):
     def test_failures_are_measured_by_a_command(self):
