@@ -15,7 +15,8 @@ AddressCommands::AddressCommands(CLI::App& app) {
   auto* clear = app.get_subcommand("clear");
   clear->description("end the session of a neighbor, forget a binding, free a duplicate address");
   clear_binding_ = add(*clear, "binding", "forget a learned binding");
-  clear_duplicate_ = add(*clear, "duplicate", "free an address that is frozen as a duplicate");
+  clear_duplicate_ =
+      add(*clear, "duplicate", "free an IP or MAC address that is frozen as a duplicate");
   sponge_ = add(app, "sponge", "say yourself whether the sponge answers for an address");
   sponge_->add_option("state", state_, "alive, dead or pending")
       ->required()
@@ -37,7 +38,10 @@ AddressCommands::AddressCommands(CLI::App& app) {
 }
 
 boost::json::object AddressCommands::arguments() const {
-  boost::json::object arguments{{"ip", address_}};
+  // Duplicates are IP addresses or MAC addresses.
+  const bool mac = clear_duplicate_->parsed() && address_.size() == 17 && address_[2] == ':' &&
+                   address_[5] == ':' && address_[14] == ':';
+  boost::json::object arguments{{mac ? "mac" : "ip", address_}};
   if (!domain_.empty()) arguments["domain"] = domain_;
   return arguments;
 }

@@ -21,6 +21,8 @@
 #include "cli/frame_source.h"
 #include "cli/port_commands.h"
 #include "cli/render.h"
+#include "cli/render_diff.h"
+#include "cli/settings_commands.h"
 #include "cli/words.h"
 
 #ifndef PEERLAN_VERSION
@@ -137,6 +139,13 @@ int command(const std::string& socket, const json::object& request) {
   if (!answer) return report(answer.error());
   const auto* result = answer->if_contains("result");
   if (result != nullptr && result->is_string()) std::printf("%s\n", result->as_string().c_str());
+  return cli::kDone;
+}
+
+int diff(const std::string& socket, bool as_json) {
+  const auto answer = ask(socket, {{"command", "diff"}});
+  if (!answer) return report(answer.error());
+  print(as_json ? json::serialize(*answer) + "\n" : cli::render_diff(*answer));
   return cli::kDone;
 }
 
@@ -378,8 +387,7 @@ int main(int argc, char** argv) {
   mrt->fallthrough();
   mrt->add_option("file", file, "where to; - is standard output")->required();
 
-  auto* reload = app.add_subcommand(
-      "reload", "read the settings file again; refused as a whole if it has an error");
+  cli::SettingsCommands about_settings(app);
   auto* tear =
       app.add_subcommand("teardown", "end the daemon and remove bridge entries, programs and pins");
   tear->add_option("-c,--config", config, "settings file, used when no daemon runs")
@@ -391,7 +399,8 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? cli::kDone : cli::kUsage;
   }
 
-  if (reload->parsed()) return command(socket, {{"command", "reload"}});
+  if (const auto request = about_settings.request()) return command(socket, *request);
+  if (about_settings.diff()) return diff(socket, about_settings.as_json());
   if (tear->parsed()) return teardown(socket, config);
   if (mrt->parsed()) return dump_mrt(socket, file);
   if (const auto request = about_address.request()) return command(socket, *request);

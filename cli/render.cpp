@@ -33,6 +33,13 @@ std::string summary(const json::object& document) {
       flag(s, "converged") ? "" : ", waiting for the neighbors' tables");
   if (cell(s, "data_path") != "-")
     text += fmt::format("Data path: eBPF by {}\n", cell(s, "data_path"));
+  if (cell(s, "confirm_seconds") != "-")
+    text += fmt::format("The settings are not confirmed: in {} s the former ones come back\n",
+                        cell(s, "confirm_seconds"));
+  if (const auto* hops = s.if_contains("next_hops"); hops != nullptr && hops->is_object())
+    if (const std::string lost = list(hops->as_object(), "unreachable");
+        lost != "-" && !lost.empty())
+      text += "No route to PE " + lost + ": its MACs are not used\n";
   Table table({{"DOMAIN"},
                {"VNI", true},
                {"PROFILE"},
@@ -166,10 +173,13 @@ std::string macs(const json::object& document) {
   each(document, "macs", [&](const json::object& m) {
     const bool local = cell(m, "where") == "local";
     table.row({cell(m, "domain"), cell(m, "mac"),
-               flag(m, "duplicate")    ? "duplicate"
-               : flag(m, "unresolved") ? "unresolved"
-                                       : cell(m, "where"),
-               flag(m, "unresolved") ? cell(m, "esi") : cell(m, local ? "port" : "vtep"),
+               flag(m, "duplicate")            ? "duplicate"
+               : cell(m, "unreachable") != "-" ? "unreachable"
+               : flag(m, "unresolved")         ? "unresolved"
+                                               : cell(m, "where"),
+               cell(m, "unreachable") != "-" ? cell(m, "unreachable")
+               : flag(m, "unresolved")       ? cell(m, "esi")
+                                             : cell(m, local ? "port" : "vtep"),
                cell(m, "sticky"), cell(m, "sequence"), cell(m, "advertised"), list(m, "ips"),
                member(m)});
   });

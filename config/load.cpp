@@ -39,6 +39,15 @@ const Table<NodeSettings>& metrics_table() {
   return table;
 }
 
+const Table<ReloadSettings>& reload_table() {
+  static const Table<ReloadSettings> table{
+      "reload", {{"max-removed-members", [](const Value& v, ReloadSettings& r) {
+                    if (const auto percent = read_number(v, 0, 100))
+                      r.max_removed_members = static_cast<unsigned>(*percent);
+                  }}}};
+  return table;
+}
+
 const Table<Loader>& underlay_table() {
   static const Table<Loader> table{
       "underlay",
@@ -80,6 +89,16 @@ const Table<Loader>& node_table() {
            [](const Value& v, L& l) {
              assign(l.settings.pin_directory, read_absolute_path(v, 4000));
            }},
+          {"next-hop-tracking",
+           [](const Value& v, L& l) {
+             static constexpr Word<NextHopTracking> kWords[] = {
+                 {"off", NextHopTracking::Off},
+                 {"any-route", NextHopTracking::AnyRoute},
+                 {"no-default-route", NextHopTracking::SpecialRoute}};
+             assign(l.settings.next_hop_tracking, read_word(v, kWords));
+           }},
+          {"reload",
+           [](const Value& v, L& l) { read_table(v, reload_table(), l.settings.reload); }},
           {"bgp", load_bgp},
           {"policies", load_policies},
           {"observe", read_observe},
@@ -137,6 +156,7 @@ std::vector<std::string> known_keys() {
   append_keys(keys, log_table());
   append_keys(keys, control_table());
   append_keys(keys, metrics_table());
+  append_keys(keys, reload_table());
   append_keys(keys, underlay_table());
   bgp_keys(keys);
   exports_keys(keys);

@@ -441,7 +441,7 @@ std::vector<Field<D>> evpn_fields() {
       {"duplicate-mac",
        [](const Value& v, D& d) { read_table(v, duplicate_table(), d.domain.evpn); }},
       {"arp-nd-community-for-ipv4",
-       [](const Value& v, D& d) { assign(d.domain.arp_nd_community_for_v4, read_bool(v)); }},
+       [](const Value& v, D& d) { assign(d.domain.evpn.arp_nd_for_v4, read_bool(v)); }},
   };
 }
 

@@ -28,7 +28,6 @@ struct BroadcastDomain {
   std::vector<dataplane::MemberPort> ports;
   std::vector<net::IpAddress> pe_addresses;  // of this PE on the LAN, at most one of each family
   std::string core_policy;                   // BUM policy of the VXLAN device
-  bool arp_nd_community_for_v4 = true;
   bool operator==(const BroadcastDomain&) const = default;
 };
 
@@ -36,6 +35,19 @@ struct LogSettings {
   std::string level = "info";  // trace, debug, info, warning, error
   std::string file;            // empty: standard error
   bool operator==(const LogSettings&) const = default;
+};
+
+// Whether MACs of another PE are used only while the kernel has a route to it.
+enum class NextHopTracking : uint8_t {
+  Off,
+  AnyRoute,      // a default route will do
+  SpecialRoute,  // a default route does not count
+};
+
+struct ReloadSettings {
+  // Of the members of a LAN, in percent: a reload that would remove more is refused. 100: none is.
+  unsigned max_removed_members = 20;
+  bool operator==(const ReloadSettings&) const = default;
 };
 
 struct NodeSettings {
@@ -54,6 +66,8 @@ struct NodeSettings {
   std::string pin_directory = "/sys/fs/bpf/peerlan";
   std::optional<std::pair<net::IpAddress, uint16_t>> metrics_listen;
   LogSettings log;
+  NextHopTracking next_hop_tracking = NextHopTracking::AnyRoute;
+  ReloadSettings reload;
   bool operator==(const NodeSettings&) const = default;
 };
 

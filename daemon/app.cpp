@@ -29,6 +29,11 @@ constexpr std::size_t kPuntsPerTurn = 64;  // then timers and sessions have thei
 constexpr std::size_t kViolationsPerTurn = 1024;
 constexpr net::Duration kSampleEvery = 100ms;  // one slice of the ports
 constexpr std::size_t kSampleSlices = 20;
+// After a change that is not ours; and no more often than this: it reads whole tables.
+constexpr net::Duration kReconcileAfterMeddling = 200ms, kReconcileSpacing = 2s;
+constexpr net::Duration kCheckEvery = 2s;
+
+}  // namespace
 
 bool any_ebpf(const config::NodeSettings& settings) {
   return std::ranges::any_of(settings.domains, [](const auto& domain) {
@@ -36,26 +41,25 @@ bool any_ebpf(const config::NodeSettings& settings) {
   });
 }
 
-}  // namespace
-
 App::App(boost::asio::io_context& io, config::NodeSettings settings, std::string settings_file)
     : io_(io),
       settings_(std::move(settings)),
       settings_file_(std::move(settings_file)),
       started_(net::Clock::now()),
       loop_delay_(io),
+      next_hops_(io, [this](const auto& changes) { next_hops_changed(changes); }),
       punts_(io),
       violations_(io),
       tick_timer_(io),
       reconcile_timer_(io),
+      check_timer_(io),
+      confirm_timer_(io),
       sample_timer_(io) {}
 
 App::~App() = default;
 
 // --- start and stop
 // --------------------------------------------------------------------------------
-
-namespace {
 
 // What RT-constrain (RFC 4684) has to ask for. Automatic import targets take any AS, which no
 // membership can say.
@@ -70,8 +74,6 @@ bgp::io::ImportTargets import_targets(const config::NodeSettings& settings) {
   out.targets.erase(std::unique(out.targets.begin(), out.targets.end()), out.targets.end());
   return out;
 }
-
-}  // namespace
 
 std::expected<void, std::string> App::start() {
   speaker_ = std::make_unique<bgp::io::Speaker>(io_, evpn::family(), settings_.bgp);
@@ -106,43 +108,58 @@ void App::apply_route_policies() {
   speaker_->set_policies([this](const auto& neighbor) { return route_policies_.of(neighbor); });
 }
 
-std::expected<void, std::string> App::start_data_path() {
-  auto kernel = dataplane::open_kernel(io_);
-  if (!kernel) return std::unexpected(kernel.error().what);
-  kernel_ = std::move(*kernel);
-  auto sender = dataplane::PacketSender::open();
-  if (!sender) return std::unexpected(sender.error().what);
-  sender_ = std::move(*sender);
-  if (any_ebpf(settings_)) {
+// What the settings need and is not there yet.
+std::expected<void, std::string> App::open_data_path(const config::NodeSettings& settings) {
+  if (!sender_) {
+    auto sender = dataplane::PacketSender::open();
+    if (!sender) return std::unexpected(sender.error().what);
+    sender_ = std::move(*sender);
+  }
+  if (any_ebpf(settings) && !fast_path_) {
     dataplane::FastPathOptions options;
-    options.pin_directory = settings_.pin_directory;
+    options.pin_directory = settings.pin_directory;
     auto path = dataplane::FastPath::open(options);
     if (!path) return std::unexpected(path.error().what);
     fast_path_ = std::move(*path);
     underlay_ = std::make_unique<Underlay>(*fast_path_, log_);
     log_.logger().info("eBPF data path: {}, pinned in {}", fast_path_->attach_mode(),
-                       settings_.pin_directory);
+                       settings.pin_directory);
+    punts_.assign(::dup(fast_path_->punt_descriptor()));
+    arm_drain();
+    violations_.assign(::dup(fast_path_->violation_descriptor()));
+    arm_drain_violations();
   }
+  if (kernel_) return {};
+  auto kernel = dataplane::open_kernel(io_);
+  if (!kernel) return std::unexpected(kernel.error().what);
+  kernel_ = std::move(*kernel);
   soft_policy_.set_answered([this](net::Vni vni, const net::IpAddress& ip) {
     return std::ranges::any_of(domains_, [&](const auto& domain) {
       return domain->settings().evpn.vni == vni && domain->answers(ip);
     });
   });
   kernel_->on_event([this](const auto& event) { kernel_event(event); });
+  kernel_->on_tunnel_change([this](const dataplane::TunnelChanged& change) {
+    if (!std::ranges::any_of(domains_, [&](const auto& d) { return d->is_meddling(change); }))
+      return;
+    const net::Duration since = net::Clock::now() - last_reconcile_;
+    arm_reconcile(std::max<net::Duration>(kReconcileAfterMeddling, kReconcileSpacing - since));
+  });
+  arm_reconcile(kReconcileEvery);
+  arm_check();
+  arm_sample();
+  return {};
+}
+
+std::expected<void, std::string> App::start_data_path() {
+  if (auto opened = open_data_path(settings_); !opened) return opened;
+  next_hops_.configure(settings_.next_hop_tracking);
   const auto now = net::Clock::now();
   for (const auto& domain : settings_.domains)
     if (auto begun = add_domain(domain)->start(now); !begun) return begun;
   drop_stale_ports();
   apply_underlay();
-  if (fast_path_) {
-    punts_.assign(::dup(fast_path_->punt_descriptor()));
-    arm_drain();
-    violations_.assign(::dup(fast_path_->violation_descriptor()));
-    arm_drain_violations();
-  }
-  arm_sample();
   arm_tick();
-  arm_reconcile(kReconcileEvery);
   return {};
 }
 
@@ -210,7 +227,10 @@ void App::finish() {
   violations_.close();
   tick_timer_.cancel();
   reconcile_timer_.cancel();
+  check_timer_.cancel();
+  confirm_timer_.cancel();
   sample_timer_.cancel();
+  next_hops_.stop();
   io_.stop();
 }
 
@@ -251,6 +271,8 @@ void App::routes_changed(const std::vector<bgp::RibChange>& changes) {
       ++undecodable_routes_;
       continue;
     }
+    // Before the route is used: frames to where no route leads are lost.
+    if (change.attributes) next_hops_.track(change.attributes->next_hop);
     for (const auto& domain : domains_) domain->remote_route(*route, change.attributes, now);
   }
   for (const auto& domain : domains_) domain->flush();
@@ -258,16 +280,30 @@ void App::routes_changed(const std::vector<bgp::RibChange>& changes) {
   arm_tick();
 }
 
-// A domain that came with a reload is told what the RIB already has.
-void App::replay_routes(Domain& domain) {
-  const auto now = net::Clock::now();
+// What the RIB already has, of other PEs.
+void App::for_each_best(
+    const std::function<void(const evpn::Route&, const bgp::AttributesPtr&)>& visit) {
   speaker_->rib().for_each_path([&](const bgp::PathView& path) {
-    if (path.best && path.rejected == bgp::Rejected::None)
-      if (const auto route = evpn::decode(path.nlri))
-        domain.remote_route(*route, path.attributes, now);
+    if (path.best && path.peer != bgp::kLocalPeer && path.rejected == bgp::Rejected::None)
+      if (const auto route = evpn::decode(path.nlri)) visit(*route, path.attributes);
     return true;
   });
-  domain.flush();
+}
+
+// The kernel's routes to other PEs came or went.
+void App::next_hops_changed(const std::vector<NextHopChange>& changes) {
+  const auto now = net::Clock::now();
+  for (const auto& [vtep, reachable] : changes) {
+    log_.limited(reachable ? spdlog::level::info : spdlog::level::warn,
+                 "next hop " + to_string(vtep),
+                 fmt::format("{}: {} route to PE {}{}", settings_.name,
+                             reachable ? "there is a" : "there is no", to_string(vtep),
+                             reachable ? "" : "; its MACs are not used"),
+                 now);
+    for (const auto& domain : domains_) domain->reachable(vtep, reachable, now);
+  }
+  for (const auto& domain : domains_) domain->flush();
+  arm_tick();
 }
 
 void App::converge() {
@@ -373,6 +409,23 @@ void App::arm_tick() {
   });
 }
 
+void App::arm_check() {
+  check_timer_.expires_after(kCheckEvery);
+  check_timer_.async_wait([this](const boost::system::error_code& error) {
+    if (error) return;
+    for (const auto& domain : domains_) domain->check_ports();
+    arm_check();
+  });
+}
+
+// Forgets those that no route names any more, and looks at the others again.
+void App::check_next_hops() {
+  std::set<net::IpAddress> named;
+  for (const auto& domain : domains_) named.merge(domain->vrf().vteps());
+  next_hops_.keep(named);
+  next_hops_.check();
+}
+
 void App::arm_reconcile(net::Duration delay) {
   const auto at = net::Clock::now() + delay;
   if (delay != kReconcileEvery && reconcile_timer_.expiry() <= at) return;
@@ -380,7 +433,7 @@ void App::arm_reconcile(net::Duration delay) {
   reconcile_timer_.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
     ++reconciliations_;
-    const auto now = net::Clock::now();
+    const auto now = last_reconcile_ = net::Clock::now();
     for (const auto& domain : domains_) domain->restore_devices(now);
     if (auto links = kernel_->links())
       for (const auto& domain : domains_)
@@ -393,101 +446,10 @@ void App::arm_reconcile(net::Duration delay) {
         for (const auto& link : *links) underlay_->link_changed(link);
       sync_underlay();
     }
+    check_next_hops();
     arm_tick();
     arm_reconcile(kReconcileEvery);
   });
-}
-
-// --- reload
-// ----------------------------------------------------------------------------------------
-
-namespace {
-
-// What can't change under a running daemon, or nothing.
-std::string needs_restart(const config::NodeSettings& before, const config::NodeSettings& after) {
-  if (before.vtep != after.vtep) return "vtep";
-  if (before.pin_directory != after.pin_directory) return "pin-directory";
-  if (before.control_socket != after.control_socket) return "control.socket";
-  if (before.metrics_listen != after.metrics_listen) return "metrics.listen";
-  if (before.domains.empty() != after.domains.empty())
-    return "broadcast-domains (first or last one)";
-  if (any_ebpf(before) != any_ebpf(after)) return "broadcast-domains[].responder";
-  for (const auto& old : before.domains)
-    for (const auto& fresh : after.domains)
-      if (old.name == fresh.name &&
-          (old.links != fresh.links || old.evpn != fresh.evpn || old.responder != fresh.responder))
-        return "broadcast-domains[" + old.name +
-               "]: devices, VNI, EVPN settings, responder, default-router, anycast or "
-               "anti-spoof-mac";
-  return "";
-}
-
-}  // namespace
-
-std::expected<std::string, std::string> App::reload() {
-  auto loaded = config::load(settings_file_);
-  if (!loaded) {
-    std::string text;
-    for (const auto& error : loaded.error()) text += to_string(error) + "\n";
-    return std::unexpected(text + "nothing was changed");
-  }
-  config::NodeSettings fresh = std::move(loaded->settings);
-  if (const auto what = needs_restart(settings_, fresh); !what.empty())
-    return std::unexpected(
-        fmt::format("{}: {} can't be changed while running; restart the daemon (the data path "
-                    "stays); nothing was changed",
-                    settings_file_, what));
-  // Before the speaker asks for them; nothing is judged yet.
-  RoutePolicies before = std::exchange(route_policies_, RoutePolicies(fresh, route_policies_));
-  if (auto changed = speaker_->reconfigure(fresh.bgp); !changed) {
-    route_policies_ = std::move(before);
-    return std::unexpected(changed.error().what + "; nothing was changed");
-  }
-  apply_route_policies();
-  const auto now = net::Clock::now();
-  std::string text;
-  settings_ = fresh;
-  speaker_->set_import_targets(import_targets(settings_));
-  start_exports(fresh.bgp);
-  for (std::size_t i = domains_.size(); i-- > 0;) {
-    const auto& name = domains_[i]->settings().name;
-    const auto found = std::ranges::find(fresh.domains, name, &config::BroadcastDomain::name);
-    if (found == fresh.domains.end()) {
-      text += "removed broadcast domain " + name + "\n";
-      remove_domain(i);
-    } else {
-      domains_[i]->apply(*found, fresh.policies, now);
-    }
-  }
-  for (const auto& domain : fresh.domains) {
-    if (std::ranges::any_of(domains_,
-                            [&](const auto& d) { return d->settings().name == domain.name; }))
-      continue;
-    Domain* added = add_domain(domain);
-    if (auto begun = added->start(now); !begun) {
-      text += begun.error() + "\n";
-      domains_.pop_back();
-      continue;
-    }
-    replay_routes(*added);
-    if (converged_) added->converged(now);
-    text += "added broadcast domain " + domain.name + "\n";
-  }
-  for (const auto& domain : domains_) domain->traffic().set_interval(fresh.report_interval);
-  apply_underlay();
-  for (const auto& warning : loaded->warnings) text += "warning: " + to_string(warning) + "\n";
-  arm_tick();
-  log_.logger().info("{}: settings reloaded", settings_.name);
-  return text + "settings applied";
-}
-
-void App::remove_domain(std::size_t index) {
-  Domain& domain = *domains_[index];
-  domain.withdraw_all(net::Clock::now());
-  if (auto removed = kernel_->teardown(domain.settings().links); !removed)
-    log_.logger().error("{}", removed.error().what);
-  domains_.erase(domains_.begin() + static_cast<std::ptrdiff_t>(index));
-  drop_stale_ports();
 }
 
 // --- teardown
@@ -521,6 +483,7 @@ void App::teardown(std::function<void(std::string)> done) {
     punts_.close();
     violations_.close();
     reconcile_timer_.cancel();
+    check_timer_.cancel();
     tick_timer_.cancel();
     sample_timer_.cancel();
     domains_.clear();

@@ -5,16 +5,19 @@
 //   Kernel, FastPath (ring buffer) --events--> App --by port--> Domain
 //
 // One thread. The kernel wakes it for the ring buffers. Timers: the domains' deadlines, the
-// counters of all ports every 2 s, a few at a time, a full reconciliation every 30 s and 50 ms
-// after lost kernel events.
+// counters of all ports every 2 s, a few at a time, programs and flags of the ports every 2 s, a
+// full reconciliation every 30 s, 50 ms after lost kernel events, and soon after somebody else
+// changed a table of ours.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <cstdint>
 #include <expected>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +27,7 @@
 #include "daemon/domain.h"
 #include "daemon/log.h"
 #include "daemon/loop_delay.h"
+#include "daemon/next_hops.h"
 #include "daemon/route_policies.h"
 #include "dataplane/fast_path.h"
 #include "dataplane/kernel.h"
@@ -37,6 +41,14 @@ class Monitor;
 class MrtWriter;
 class Underlay;
 
+struct ReloadOptions {
+  bool force = false;                           // even if many members would go
+  std::optional<std::chrono::seconds> confirm;  // within this time, or it is undone
+};
+
+[[nodiscard]] bool any_ebpf(const config::NodeSettings& settings);
+[[nodiscard]] bgp::io::ImportTargets import_targets(const config::NodeSettings& settings);
+
 class App {
  public:
   App(boost::asio::io_context& io, config::NodeSettings settings, std::string settings_file);
@@ -48,7 +60,12 @@ class App {
   // Ends the daemon; the data path stays as it is. Neighbors with graceful restart keep our routes.
   void stop();
   // Reads the settings file again; on any error nothing changes and the text says what is wrong.
-  [[nodiscard]] std::expected<std::string, std::string> reload();
+  [[nodiscard]] std::expected<std::string, std::string> reload(const ReloadOptions& options = {});
+  // What reload() would change, as a JSON document; the errors of the file otherwise.
+  [[nodiscard]] std::expected<std::string, std::string> reload_difference() const;
+  // After a reload with a time to confirm: the new settings stay, or the former come back now.
+  [[nodiscard]] std::expected<std::string, std::string> confirm_reload();
+  [[nodiscard]] std::expected<std::string, std::string> roll_back(const std::string& why);
   // Says goodbye to the neighbors, removes the data path, ends the daemon.
   void teardown(std::function<void(std::string)> done);
   // The same without a running daemon: devices, entries, programs and pins of these settings.
@@ -73,6 +90,9 @@ class App {
   [[nodiscard]] const MrtWriter* mrt_writer() const { return mrt_.get(); }  // null: no dumps
   [[nodiscard]] const Monitor& monitor() const { return *monitor_; }
   [[nodiscard]] net::Duration loop_delay() const { return loop_delay_.longest(); }
+  [[nodiscard]] const NextHops& next_hops() const { return next_hops_; }
+  // Until a reload is undone unless it is confirmed; nothing: none waits.
+  [[nodiscard]] std::optional<net::TimePoint> confirm_until() const;
 
   // --- for the control socket
   [[nodiscard]] bgp::io::Speaker& speaker() { return *speaker_; }
@@ -81,6 +101,13 @@ class App {
 
  private:
   [[nodiscard]] std::expected<void, std::string> start_data_path();
+  [[nodiscard]] std::expected<void, std::string> open_data_path(
+      const config::NodeSettings& settings);
+  [[nodiscard]] std::expected<std::string, std::string> apply_settings(
+      const config::NodeSettings& fresh);
+  std::string apply_domains(const config::NodeSettings& fresh);
+  void next_hops_changed(const std::vector<NextHopChange>& changes);
+  void check_next_hops();
   Domain* add_domain(const config::BroadcastDomain& settings);
   void remove_domain(std::size_t index);
   void drop_stale_ports();
@@ -88,7 +115,8 @@ class App {
   // Has all neighbors' routes judged by route_policies_.
   void apply_route_policies();
   void routes_changed(const std::vector<bgp::RibChange>& changes);
-  void replay_routes(Domain& domain);
+  void for_each_best(
+      const std::function<void(const evpn::Route&, const bgp::AttributesPtr&)>& visit);
   void converge();
   void drain();
   void arm_drain();
@@ -99,6 +127,7 @@ class App {
   void sync_underlay();  // VTEPs that may send
   void apply_underlay();
   void arm_reconcile(net::Duration delay);
+  void arm_check();
   void finish();
   void start_exports(const bgp::Settings& settings);
   void stop_exports();
@@ -124,9 +153,18 @@ class App {
   std::vector<std::unique_ptr<Domain>> domains_;
   std::unique_ptr<ControlServer> control_;
   std::unique_ptr<MetricsServer> metrics_;
+  NextHops next_hops_;
   boost::asio::posix::stream_descriptor punts_, violations_;
-  boost::asio::steady_timer tick_timer_, reconcile_timer_, sample_timer_;
+  boost::asio::steady_timer tick_timer_, reconcile_timer_, check_timer_, confirm_timer_,
+      sample_timer_;
   std::size_t sample_slice_ = 0;
+  net::TimePoint last_reconcile_{};
+  // The settings before a reload that is not confirmed.
+  struct Unconfirmed {
+    config::NodeSettings before;
+    net::TimePoint until;
+  };
+  std::optional<Unconfirmed> unconfirmed_;
   bool converged_ = false;
   bool stopping_ = false;
   uint64_t events_lost_ = 0, reconciliations_ = 0, undecodable_routes_ = 0;

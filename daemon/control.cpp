@@ -23,6 +23,7 @@
 #include "daemon/neighbor_commands.h"
 #include "daemon/port_commands.h"
 #include "daemon/proxy_commands.h"
+#include "daemon/reload_commands.h"
 #include "daemon/trace.h"
 #include "daemon/views.h"
 
@@ -114,7 +115,11 @@ struct ControlServer::Connection : std::enable_shared_from_this<Connection> {
     }
     if (command == "monitor") return monitor(text_of(object, "what"), arguments);
     if (command == "dump-mrt") return send(framed(mrt_dump(app)));
-    if (command == "reload") return result(app.reload());
+    if (command == "diff") {
+      auto document = app.reload_difference();
+      return document ? send(whole(std::move(*document))) : fail(document.error());
+    }
+    if (const auto done = act_on_settings(app, command, arguments)) return result(*done);
     if (command == "teardown") {
       app.teardown([self = shared_from_this()](const std::string& done) { self->result(done); });
       return;

@@ -231,10 +231,12 @@ void Domain::adopt_learned(net::TimePoint now) {
 }
 
 void Domain::apply(const config::BroadcastDomain& settings, const Policies& policies,
-                   net::TimePoint now) {
+                   const EachRoute& routes, net::TimePoint now) {
   const auto traps_before = traps();
+  const bool other_devices = settings.links != settings_.links;
   settings_ = settings;
   policies_ = policies;
+  if (other_devices) change_devices();
   std::map<std::string, dataplane::MemberPort> wanted;
   for (const auto& port : settings.ports) wanted[port.interface] = in_force(port);
   note_expiry(now);
@@ -261,6 +263,7 @@ void Domain::apply(const config::BroadcastDomain& settings, const Policies& poli
   }
   std::string problem;
   if (!configure_core(problem)) services_.log.logger().error("{}: {}", settings_.name, problem);
+  if (settings.evpn != vrf_.settings()) change_evpn(settings.evpn, routes, now);
   run(responder_.reconfigure(settings.proxy, now), now);
   identify(now);
   auto links = services_.kernel.links();
@@ -274,11 +277,14 @@ void Domain::apply(const config::BroadcastDomain& settings, const Policies& poli
 
 void Domain::withdraw_all(net::TimePoint now) {
   for (auto& [name, port] : ports_) set_up(port, false, now);
-  services_.speaker.withdraw(
-      evpn::encode_item(evpn::InclusiveMulticast{vrf_.rd(), settings_.evpn.ethernet_tag.value_or(0),
-                                                 settings_.evpn.vtep})
-          .item());
+  run(vrf_.stop(), now);
   flush();
+  if (!uses_ebpf()) return;
+  for (const auto& binding : services_.fast_path->bindings())
+    if (binding.vni == settings_.evpn.vni)
+      check(services_.fast_path->clear_binding(binding.vni, binding.ip));
+  for (const auto& [vni, mac] : services_.fast_path->macs())
+    if (vni == settings_.evpn.vni) check(services_.fast_path->remove_mac(vni, mac));
 }
 
 // --- member ports --------------------------------------------------------------------------------
@@ -328,6 +334,8 @@ void Domain::link_changed(const dataplane::LinkChanged& event, net::TimePoint no
     port.attached = false;
     port_names_[event.index] = event.name;
   }
+  if (port.attached && event.bridge.value == 0 && now - port.since > std::chrono::seconds(1))
+    repaired(fmt::format("{} had left the bridge", port_text(port.index)));
   if (!port.attached || event.bridge != devices_.bridge) attach(port, now);
   if (!port.attached) return;
   if (std::exchange(port.link, event.up) != event.up)
@@ -410,6 +418,7 @@ void Domain::provision(const PortState& port, net::TimePoint now) {
 // A frame or the bridge showed a MAC at a port.
 void Domain::seen(PortState& port, net::MacAddress mac, bool by_bridge, net::TimePoint now) {
   if (!mac.is_unicast() || !port.up) return;
+  if (!by_bridge) asked_.erase(mac);  // it is there; what the bridge says may be our own doing
   const bool provisioned = contains(port.settings.macs, mac);
   if (refuses(port, mac)) return;
   const auto place = vrf_.place_of(mac);
@@ -423,7 +432,8 @@ void Domain::seen(PortState& port, net::MacAddress mac, bool by_bridge, net::Tim
   if (here && !by_bridge && !provisioned) check(services_.kernel.refresh_port_mac(port.index, mac));
   // The bridge learned what must stay elsewhere: put its entry right again.
   if (!here && by_bridge) {
-    ++counters_.repairs;
+    repaired(fmt::format("{} was learned at {} and stays at {}", to_string(mac),
+                         port_text(port.index), place_text(after)));
     if (const auto* away = std::get_if<evpn::AtVtep>(&after)) {
       pending_macs_.push_back({mac, away->vtep, away->sticky});
     } else if (at != nullptr && at->sticky) {
@@ -443,14 +453,15 @@ void Domain::fdb_gone(net::IfIndex port, net::MacAddress mac, net::TimePoint now
   if (const auto* at = std::get_if<evpn::AtPort>(&place); at != nullptr && at->port == port) {
     PortState* state = port_by_index(port);
     if (at->sticky && state != nullptr && state->up) {
-      ++counters_.repairs;
+      repaired(fmt::format("the entry of {} at {} was removed", to_string(mac), port_text(port)));
       check(services_.kernel.set_port_mac(port, mac));
     } else {
-      run(vrf_.local_mac_gone(mac, port, now), now);
+      aged(port, mac, now);
     }
   } else if (const auto* away = std::get_if<evpn::AtVtep>(&place);
              away != nullptr && port == devices_.vxlan) {
-    ++counters_.repairs;
+    repaired(
+        fmt::format("the entry of {} at PE {} was removed", to_string(mac), to_string(away->vtep)));
     pending_macs_.push_back({mac, away->vtep, away->sticky});
   }
 }
@@ -467,6 +478,13 @@ bool Domain::clear_binding(const net::IpAddress& ip, net::TimePoint now) {
 }
 bool Domain::clear_duplicate(const net::IpAddress& ip, net::TimePoint now) {
   return carry_out(responder_.clear_duplicate(ip, now), now);
+}
+bool Domain::clear_duplicate(const net::MacAddress& mac, net::TimePoint now) {
+  auto actions = vrf_.clear_duplicate(mac, now);
+  const bool was_frozen = !actions.empty();
+  run(std::move(actions), now);
+  flush();
+  return was_frozen;
 }
 bool Domain::set_sponge(const net::IpAddress& ip, proxyarp::SpongeState state, net::TimePoint now) {
   return carry_out(responder_.set_sponge(ip, state, now), now);

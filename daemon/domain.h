@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -70,6 +71,7 @@ struct DomainCounters {
   uint64_t repairs = 0;        // kernel entries put right by a reconciliation
   uint64_t kernel_errors = 0;  // requests that the kernel refused
   uint64_t duplicate_macs = 0, sticky_violations = 0;
+  uint64_t aged_asked = 0, aged_gone = 0;  // learned MACs that the bridge aged
   static constexpr auto kAlarms = static_cast<std::size_t>(proxyarp::AlarmKind::AddressBack) + 1;
   std::array<uint64_t, kAlarms> alarms{};  // of the responder, by AlarmKind
 };
@@ -86,8 +88,12 @@ class Domain {
 
   // Makes or adopts the devices, attaches the ports that exist, originates the type 3 route.
   [[nodiscard]] std::expected<void, std::string> start(net::TimePoint now);
+  // Visits the best routes of other PEs that are known.
+  using EachRoute = std::function<void(
+      const std::function<void(const evpn::Route&, const bgp::AttributesPtr&)>&)>;
   // New settings of the same domain (same VNI and devices); what did not change is not touched.
-  void apply(const config::BroadcastDomain& settings, const Policies& policies, net::TimePoint now);
+  void apply(const config::BroadcastDomain& settings, const Policies& policies,
+             const EachRoute& routes, net::TimePoint now);
   // Withdraws everything and leaves the kernel's state as it is (the caller tears it down).
   void withdraw_all(net::TimePoint now);
 
@@ -98,6 +104,8 @@ class Domain {
                     net::TimePoint now);
   void punt(net::IfIndex port, std::span<const uint8_t> frame, bool copy, bool trapped,
             net::TimePoint now);
+  // Next-hop tracking, see evpn::MacVrf::reachable().
+  void reachable(const net::IpAddress& vtep, bool yes, net::TimePoint now);
   // A frame was dropped at a port: for its security, or because the policy does not have it.
   void violation(const dataplane::Violation& violation, net::TimePoint now);
   // Reads the counters of one in `slices` ports, for rates, intervals and storms.
@@ -111,12 +119,17 @@ class Domain {
   void restore_devices(net::TimePoint now);
   // Compares the kernel with what it should hold and repairs the difference.
   void reconcile(net::TimePoint now);
+  // The quick part of it: programs and flags of the ports.
+  void check_ports();
+  // True when the change of the VXLAN device's table is not ours: reconcile soon.
+  [[nodiscard]] bool is_meddling(const dataplane::TunnelChanged& change) const;
   void tick(net::TimePoint now);
   [[nodiscard]] net::TimePoint deadline() const;
 
   // --- commands of operators; false: there is no such thing
   bool clear_binding(const net::IpAddress& ip, net::TimePoint now);
   bool clear_duplicate(const net::IpAddress& ip, net::TimePoint now);
+  bool clear_duplicate(const net::MacAddress& mac, net::TimePoint now);
   bool set_sponge(const net::IpAddress& ip, proxyarp::SpongeState state, net::TimePoint now);
   bool probe(const net::IpAddress& ip, net::TimePoint now);
   // Quarantine or Shut until Open is said; an error says why it is not to be.
@@ -200,6 +213,8 @@ class Domain {
   bool is_trapped(std::span<const uint8_t> frame) const;
   void open_capture(PortState& port);
   bool configure_core(std::string& problem);
+  void change_evpn(const evpn::Settings& settings, const EachRoute& routes, net::TimePoint now);
+  void change_devices();
   void attach(PortState& port, net::TimePoint now);
   void set_up(PortState& port, bool up, net::TimePoint now);
   void provision(const PortState& port, net::TimePoint now);
@@ -213,7 +228,11 @@ class Domain {
              std::string_view verdict);
   bool traced(const net::IpAddress& ip) const;
   void adopt_learned(net::TimePoint now);
-  void repair_ports();
+  // Counts a repair and logs it: who has meddled wants to know. Of many at once, the first ones.
+  void repaired(const std::string& what);
+  // The bridge aged a learned MAC: whoever is asked for an address of its and answers stays.
+  void aged(net::IfIndex port, net::MacAddress mac, net::TimePoint now);
+  void give_up_silent(net::TimePoint now);
 
   void run(std::vector<evpn::Action>&& actions, net::TimePoint now);
   void run(std::vector<proxyarp::Action>&& actions, net::TimePoint now);
@@ -261,6 +280,12 @@ class Domain {
   // Learned MACs that the last dump did not show; an entry may be missing in one dump.
   std::set<std::pair<net::IfIndex, net::MacAddress>> missing_;
   DomainCounters counters_;
+  unsigned repair_lines_ = 0;  // since the last reconciliation
+  struct Asked {
+    net::IfIndex port;
+    net::TimePoint until;
+  };
+  std::map<net::MacAddress, Asked> asked_;   // aged, and asked whether they are there
   std::array<VerdictCounts, 2> verdicts_{};  // ARP, neighbor discovery
   std::vector<TracePtr> traces_;
   TrafficMeter traffic_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // What the MAC-VRF and the responder decided, carried out: routes, kernel and eBPF entries, frames.
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 #include "daemon/domain.h"
@@ -24,6 +25,18 @@ std::vector<proxyarp::Responder::EvpnBinding> evpn_bindings(
   return bindings;
 }
 
+// Of several changes of one MAC the last counts: one that was placed and is gone again must not
+// get into the mirror.
+std::vector<dataplane::RemoteMac> last_of_each(std::vector<dataplane::RemoteMac> changes) {
+  std::unordered_set<net::MacAddress> seen;
+  std::vector<dataplane::RemoteMac> kept;
+  kept.reserve(changes.size());
+  for (auto it = changes.rbegin(); it != changes.rend(); ++it)
+    if (seen.insert(it->mac).second) kept.push_back(*it);
+  std::ranges::reverse(kept);
+  return kept;
+}
+
 }  // namespace
 
 void Domain::remote_route(const evpn::Route& route, const bgp::AttributesPtr& attributes,
@@ -38,14 +51,15 @@ void Domain::place(const evpn::MacPlaced& placed, net::TimePoint now) {
   if (const auto* away = std::get_if<evpn::AtVtep>(&placed.after)) {
     pending_macs_.push_back({placed.mac, away->vtep, away->sticky});
   } else {
-    flush();
     if (const auto* at = std::get_if<evpn::AtPort>(&placed.after)) {
+      flush();
       if (std::holds_alternative<evpn::AtVtep>(placed.before))
         check(services_.kernel.remove_tunnel_mac(devices_, placed.mac));
       if (at->sticky) check(services_.kernel.set_port_mac(at->port, placed.mac));
       if (mirror) check(services_.fast_path->add_mac(settings_.evpn.vni, placed.mac));
     } else {
       if (mirror) check(services_.fast_path->remove_mac(settings_.evpn.vni, placed.mac));
+      // Removals are collected, too: many MACs may go at once. See flush() for their order.
       if (const auto* was = std::get_if<evpn::AtPort>(&placed.before))
         check(services_.kernel.remove_port_mac(was->port, placed.mac));
       else
@@ -65,7 +79,7 @@ void Domain::place(const evpn::MacPlaced& placed, net::TimePoint now) {
 
 void Domain::flush() {
   if (pending_macs_.empty()) return;
-  const auto changes = std::exchange(pending_macs_, {});
+  const auto changes = last_of_each(std::exchange(pending_macs_, {}));
   const bool all = check(services_.kernel.apply_remote_macs(devices_, changes));
   if (!uses_ebpf()) return;
   for (const auto& change : changes) {
@@ -155,12 +169,15 @@ void Domain::carry_out(const proxyarp::AntiSpoofDown& down, net::TimePoint now) 
 // --- timers
 
 net::TimePoint Domain::deadline() const {
-  return std::min({vrf_.deadline(), responder_.deadline(), guard_deadline()});
+  net::TimePoint next = std::min({vrf_.deadline(), responder_.deadline(), guard_deadline()});
+  for (const auto& [mac, asked] : asked_) next = std::min(next, asked.until);
+  return next;
 }
 
 void Domain::tick(net::TimePoint now) {
   if (vrf_.deadline() <= now) run(vrf_.tick(now), now);
   if (responder_.deadline() <= now) run(responder_.tick(now), now);
+  give_up_silent(now);
   if (guard_deadline() <= now) settle(now);
   flush();
 }

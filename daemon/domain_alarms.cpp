@@ -50,22 +50,22 @@ std::string Domain::place_text(const evpn::MacPlace& place) const {
 
 void Domain::alarm(const evpn::Alarm& alarm) {
   const std::string places = place_text(alarm.first) + " and " + place_text(alarm.second);
+  const std::string owner = member_of(alarm.mac);
+  const std::string mac = to_string(alarm.mac) + (owner.empty() ? "" : " (" + owner + ")");
   std::string text;
   switch (alarm.kind) {
     case evpn::AlarmKind::DuplicateMac:
       ++counters_.duplicate_macs;
       report_loop(alarm.second, alarm.mac, net::Clock::now());
-      text =
-          fmt::format("duplicate MAC {}: moves between {}; frozen", to_string(alarm.mac), places);
+      text = fmt::format("duplicate MAC {}: moves between {}; frozen", mac, places);
       break;
     case evpn::AlarmKind::DuplicateMacCleared:
-      text = fmt::format("duplicate MAC {}: cleared", to_string(alarm.mac));
+      text = fmt::format("duplicate MAC {}: cleared", mac);
       break;
     case evpn::AlarmKind::StickyMacElsewhere:
       ++counters_.sticky_violations;
       report_loop(alarm.second, alarm.mac, net::Clock::now());
-      text = fmt::format("provisioned MAC {} seen at a second place: {}", to_string(alarm.mac),
-                         places);
+      text = fmt::format("provisioned MAC {} seen at a second place: {}", mac, places);
       break;
     case evpn::AlarmKind::VtepMismatch:
       text =

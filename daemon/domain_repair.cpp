@@ -26,16 +26,30 @@ void Domain::converged(net::TimePoint now) {
       check(services_.fast_path->clear_binding(binding.vni, binding.ip));
 }
 
+void Domain::repaired(const std::string& what) {
+  constexpr unsigned kMostLines = 20;
+  ++counters_.repairs;
+  if (++repair_lines_ > kMostLines) return;
+  services_.log.logger().warn("{}: put right: {}{}", settings_.name, what,
+                              repair_lines_ == kMostLines ? "; more of them are only counted" : "");
+}
+
+// Asked of many events: most are ours, and fit what should be.
+bool Domain::is_meddling(const dataplane::TunnelChanged& change) const {
+  if (change.vxlan != devices_.vxlan) return false;
+  if (change.mac.is_zero()) return core_flood_.contains(change.vtep) == change.removed;
+  const auto place = vrf_.place_of(change.mac);
+  const auto* away = std::get_if<evpn::AtVtep>(&place);
+  if (away == nullptr) return !change.removed && change.external && converged_;
+  return (away->vtep == change.vtep) == change.removed;
+}
+
 void Domain::restore_devices(net::TimePoint now) {
   if (!started_) return;
   auto devices = services_.kernel.ensure_domain(settings_.links);
   if (!check(devices)) return;
   if (devices->bridge == devices_.bridge && devices->vxlan == devices_.vxlan) return;
-  ++counters_.repairs;
-  services_.log.limited(spdlog::level::warn, settings_.name + "devices",
-                        fmt::format("{}: {} or {} was removed and is made again", settings_.name,
-                                    settings_.links.bridge, settings_.links.vxlan),
-                        now);
+  repaired(fmt::format("{} or {} was removed", settings_.links.bridge, settings_.links.vxlan));
   if (devices->vxlan != devices_.vxlan) {
     if (uses_ebpf())
       check(services_.fast_path->remove_port(devices_.vxlan));
@@ -53,17 +67,13 @@ void Domain::restore_devices(net::TimePoint now) {
 }
 
 // Programs that somebody detached, port flags that somebody changed.
-void Domain::repair_ports() {
+void Domain::check_ports() {
+  if (!started_) return;
   const auto repair = [&](net::IfIndex port) {
     if (!uses_ebpf()) return;
-    const auto repaired = services_.fast_path->repair_port(port);
-    if (!check(repaired) || !*repaired) return;
-    ++counters_.repairs;
-    services_.log.limited(spdlog::level::err, "detached" + port_name(port),
-                          fmt::format("{}: {}: its eBPF programs were detached by somebody and "
-                                      "are attached again",
-                                      settings_.name, port_text(port)),
-                          net::Clock::now());
+    const auto attached = services_.fast_path->repair_port(port);
+    if (!check(attached) || !*attached) return;
+    repaired(fmt::format("the eBPF programs of {} were detached", port_text(port)));
   };
   repair(devices_.vxlan);
   for (const auto& [name, port] : ports_) {
@@ -79,7 +89,7 @@ void Domain::repair_ports() {
 
 void Domain::reconcile(net::TimePoint now) {
   if (!started_) return;
-  repair_ports();
+  check_ports();
   flush();
   auto fdb = services_.kernel.dump_fdb(devices_);
   if (!check(fdb)) return;
@@ -111,33 +121,34 @@ void Domain::reconcile(net::TimePoint now) {
   vrf_.for_each_mac([&](const evpn::MacView& view) {
     if (!std::holds_alternative<std::monostate>(view.place)) wanted[view.mac] = view.place;
   });
-  std::vector<std::pair<net::IfIndex, net::MacAddress>> aged;
+  std::vector<std::pair<net::IfIndex, net::MacAddress>> not_there;
   for (const auto& [mac, place] : wanted) {
     const auto found = held.find(mac);
     if (const auto* away = std::get_if<evpn::AtVtep>(&place)) {
       if (found == held.end() || found->second.vtep != away->vtep ||
           found->second.port != devices_.vxlan) {
-        ++counters_.repairs;
+        repaired(fmt::format("{} was not at PE {}", to_string(mac), to_string(away->vtep)));
         pending_macs_.push_back({mac, away->vtep, away->sticky});
       }
     } else if (const auto* at = std::get_if<evpn::AtPort>(&place)) {
       const bool there = found != held.end() && found->second.port == at->port;
       if (at->sticky && (!there || !found->second.sticky)) {
-        ++counters_.repairs;
+        repaired(fmt::format("{} was not fixed at {}", to_string(mac), port_text(at->port)));
         check(services_.kernel.set_port_mac(at->port, mac));
       } else if (!at->sticky && !there) {
-        aged.emplace_back(at->port, mac);
+        not_there.emplace_back(at->port, mac);
       }
       if (found != held.end() && found->second.vtep) {
-        ++counters_.repairs;
+        repaired(fmt::format("{} of {} was at PE {} as well", to_string(mac), port_text(at->port),
+                             to_string(*found->second.vtep)));
         check(services_.kernel.remove_tunnel_mac(devices_, mac));
       }
     }
   }
   std::set<std::pair<net::IfIndex, net::MacAddress>> still_missing;
-  for (const auto& [port, mac] : aged) {
+  for (const auto& [port, mac] : not_there) {
     if (missing_.contains({port, mac}))
-      run(vrf_.local_mac_gone(mac, port, now), now);
+      aged(port, mac, now);
     else
       still_missing.emplace(port, mac);
   }
@@ -146,7 +157,7 @@ void Domain::reconcile(net::TimePoint now) {
     if (of.port && *of.port != devices_.vxlan && !of.external)
       fdb_learned(*of.port, mac, now);
     else if (converged_ && of.external && !wanted.contains(mac)) {
-      ++counters_.repairs;
+      repaired(fmt::format("{} has an entry that nobody announces", to_string(mac)));
       pending_macs_.push_back({mac, std::nullopt, false});
     }
   }
@@ -154,7 +165,7 @@ void Domain::reconcile(net::TimePoint now) {
   core_flood_ = {flood_wanted.begin(), flood_wanted.end()};
   for (const auto& vtep : flood_wanted) {
     if (flood_held.contains(vtep)) continue;
-    ++counters_.repairs;
+    repaired(fmt::format("PE {} was not in the flood list", to_string(vtep)));
     check(services_.kernel.add_flood(devices_, vtep));
   }
   for (const auto& vtep : flood_held) {
@@ -163,7 +174,7 @@ void Domain::reconcile(net::TimePoint now) {
       core_flood_.insert(vtep);
       continue;
     }
-    ++counters_.repairs;
+    repaired(fmt::format("PE {} is in the flood list and announces nothing", to_string(vtep)));
     check(services_.kernel.remove_flood(devices_, vtep));
   }
   flush();
@@ -182,6 +193,7 @@ void Domain::reconcile(net::TimePoint now) {
           !std::holds_alternative<std::monostate>(vrf_.place_of(mac)))
         check(services_.fast_path->add_mac(settings_.evpn.vni, mac));
   }
+  repair_lines_ = 0;
   if (counters_.repairs != repairs_before)
     services_.log.logger().warn("{}: {} kernel entries put right", settings_.name,
                                 counters_.repairs - repairs_before);

@@ -42,6 +42,7 @@ void add_mac(const Domain& domain, const Filter& filter, const evpn::MacView& vi
       {"vtep", or_null(vtep)},
       {"esi", optional_text(view.esi.is_zero() ? "" : to_string(view.esi))},
       {"unresolved", view.unresolved},
+      {"unreachable", or_null(view.unreachable)},
       {"sticky", (at != nullptr && at->sticky) || (away != nullptr && away->sticky)},
       {"sequence", view.sequence},
       {"advertised", view.advertised},

@@ -453,6 +453,11 @@ void collect_domain(const Domain& domain, Collector& out) {
   const auto& counters = domain.counters();
   out.counter("peerlan_kernel_repairs_total", "Kernel entries put right by reconciliation", name,
               number(counters.repairs));
+  out.counter("peerlan_aged_macs_asked_total",
+              "Learned MACs that the bridge aged and that were asked whether they are there", name,
+              number(counters.aged_asked));
+  out.counter("peerlan_aged_macs_gone_total", "Learned MACs that aged and did not answer", name,
+              number(counters.aged_gone));
   out.counter("peerlan_kernel_errors_total", "Requests that the kernel refused", name,
               number(counters.kernel_errors));
   const auto alarms = [&](const char* kind, uint64_t value) {
@@ -529,6 +534,13 @@ class Scrape {
     out_.gauge("peerlan_bgp_rib_bytes", "Memory of routes, paths and attributes", {},
                number(rib.memory_bytes()));
     collect_rejected_connections(app_, out_);
+    const auto& hops = app_.next_hops();
+    out_.gauge("peerlan_next_hops", "Tunnel endpoints of other PEs that are watched", {},
+               number(hops.all().size()));
+    out_.gauge("peerlan_next_hops_unreachable", "Those that the kernel has no route to", {},
+               number(hops.unreachable().size()));
+    out_.counter("peerlan_next_hop_changes_total", "Times that such a route came or went", {},
+                 number(hops.changes()));
     out_.counter("peerlan_kernel_events_lost_total", "Times netlink events were lost", {},
                  number(app_.events_lost()));
     out_.counter("peerlan_reconciliations_total", "Full comparisons with the kernel", {},

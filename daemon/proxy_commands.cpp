@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "daemon/app.h"
+#include "daemon/domain_views.h"
 #include "daemon/filter.h"
 #include "daemon/proxy_view.h"
 #include "daemon/trace.h"
@@ -93,12 +94,29 @@ std::expected<std::pair<Domain*, net::IpAddress>, std::string> target(
   return std::pair(*domain, *filter->ip);
 }
 
+// In each broadcast domain where it is frozen.
+Outcome clear_duplicate_mac(App& app, const json::object& arguments) {
+  static constexpr const char* kArguments[] = {"mac", "domain", "vni"};
+  const auto filter = parse_filter(arguments, kArguments);
+  if (!filter) return std::unexpected(filter.error());
+  if (!filter->mac) return std::unexpected("mac: expected a MAC address");
+  bool done = false;
+  for (const auto& domain : app.domains())
+    if (wants(*filter, *domain)) done |= domain->clear_duplicate(*filter->mac, net::Clock::now());
+  app.deadlines_changed();
+  const std::string text = to_string(*filter->mac);
+  if (!done) return std::unexpected(text + ": it is not frozen as a duplicate");
+  return text + ": no longer frozen";
+}
+
 }  // namespace
 
 std::optional<Outcome> act_on_address(App& app, const std::string& command,
                                       const json::object& arguments) {
   const auto found = std::ranges::find(kCommands, command, &Command::name);
   if (found == kCommands.end()) return std::nullopt;
+  if (command == "clear-duplicate" && arguments.contains("mac"))
+    return clear_duplicate_mac(app, arguments);
   const auto about = target(app, arguments);
   if (!about) return std::unexpected(about.error());
   const auto& [domain, ip] = *about;

@@ -34,6 +34,15 @@ namespace json = boost::json;
 // --- documents
 // ---------------------------------------------------------------------------------------
 
+json::object next_hops(const NextHops& hops) {
+  json::array unreachable;
+  for (const auto& vtep : hops.unreachable()) unreachable.emplace_back(to_string(vtep));
+  return {{"tracked", hops.all().size()},
+          {"unreachable", std::move(unreachable)},
+          {"changes", hops.changes()},
+          {"problem", optional_text(hops.problem())}};
+}
+
 json::object summary(const App& app, const Filter& filter) {
   const auto now = net::Clock::now();
   const auto& settings = app.settings();
@@ -84,6 +93,10 @@ json::object summary(const App& app, const Filter& filter) {
            {"vtep", or_null(settings.vtep)},
            {"uptime_seconds", seconds_between(app.started(), now)},
            {"converged", app.converged()},
+           {"confirm_seconds", app.confirm_until()
+                                   ? json::value(seconds_between(now, *app.confirm_until()))
+                                   : json::value(nullptr)},
+           {"next_hops", next_hops(app.next_hops())},
            {"data_path", app.fast_path() == nullptr ? json::value(nullptr)
                                                     : json::value(app.fast_path()->attach_mode())},
            {"neighbors", neighbors.size()},

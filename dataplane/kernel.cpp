@@ -131,6 +131,9 @@ class NetlinkKernel final : public Kernel {
   void on_event(std::function<void(const KernelEvent&)> handler) override {
     events_->on_event(std::move(handler));
   }
+  void on_tunnel_change(std::function<void(const TunnelChanged&)> handler) override {
+    events_->on_tunnel_change(std::move(handler));
+  }
 
  private:
   // What is known of a domain beyond its indices.

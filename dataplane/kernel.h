@@ -64,6 +64,15 @@ struct FdbGone {  // a learned or external bridge entry was removed by ageing or
   net::IfIndex port;
   net::MacAddress mac;
 };
+// An entry of a VXLAN device was added, changed or removed, by us too. A zero MAC: of the flood
+// list.
+struct TunnelChanged {
+  net::IfIndex vxlan;
+  net::MacAddress mac;
+  net::IpAddress vtep;
+  bool removed = false;
+  bool external = false;  // as in FdbEntry
+};
 struct EventsLost {};  // ENOBUFS: reconcile by dump_fdb() and links()
 using KernelEvent = std::variant<LinkChanged, FdbLearned, FdbGone, EventsLost>;
 
@@ -121,6 +130,11 @@ class Kernel {
   [[nodiscard]] virtual KernelResult<void> teardown(const Links& links) = 0;
 
   virtual void on_event(std::function<void(const KernelEvent&)> handler) = 0;
+  // Entries of VXLAN devices whose bridge ensure_domain() was called for. These events are many and
+  // come late: a sign to look, not what is there.
+  virtual void on_tunnel_change(std::function<void(const TunnelChanged&)> handler) {
+    static_cast<void>(handler);
+  }
 };
 
 struct KernelOptions {

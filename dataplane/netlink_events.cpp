@@ -2,8 +2,8 @@
 // Reads RTNLGRP_LINK and RTNLGRP_NEIGH and turns them into KernelEvents. An event takes some 740
 // octets of the receive buffer and learning can run at 100000 MACs a second, so the buffer is
 // sized for the table and each turn of the loop reads a bounded number; what overruns all the same
-// is one EventsLost. Devices are reported when something in LinkChanged differs from the last
-// report, forwarding entries when they are of a watched bridge and local:
+// is one EventsLost, once what is left was read. Devices are reported when something in LinkChanged
+// differs from the last report, forwarding entries when they are of a watched bridge and local:
 //   new, not external, not the device's own address  -> FdbLearned (a take-over of an external
 //                                                       entry by a member port looks the same)
 //   gone, not the device's own address               -> FdbGone
@@ -24,6 +24,7 @@
 #include <cstring>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "dataplane/netlink_fdb.h"
@@ -57,6 +58,7 @@ struct EventSource::Pump : std::enable_shared_from_this<Pump> {
   void stop() {
     stopped = true;
     handler = nullptr;
+    tunnel_handler = nullptr;
     descriptor.cancel();
   }
 
@@ -67,8 +69,10 @@ struct EventSource::Pump : std::enable_shared_from_this<Pump> {
       if (length >= 0) {
         messages(static_cast<std::size_t>(length));
       } else if (errno == ENOBUFS) {
-        report(EventsLost{});
+        overrun = true;
       } else if (errno == EAGAIN) {
+        // Until the socket is empty the kernel drops further messages and does not say so again.
+        if (std::exchange(overrun, false)) report(EventsLost{});
         break;
       } else if (errno != EINTR) {
         spdlog::error("netlink events: {}", std::strerror(errno));
@@ -109,12 +113,23 @@ struct EventSource::Pump : std::enable_shared_from_this<Pump> {
 
   void fdb(nlmsghdr* message) {
     const auto change = parse_fdb(message);
-    if (!change || !change->entry.on_bridge || change->entry.permanent) return;
+    if (!change) return;
+    if (!change->entry.on_bridge) return tunnel(*change);
+    if (change->entry.permanent) return;
     if (change->entry.port == change->bridge || !bridges.contains(change->bridge)) return;
     if (change->removed)
       report(FdbGone{change->entry.port, change->entry.mac});
     else if (!change->entry.external)
       report(FdbLearned{change->entry.port, change->entry.mac});
+  }
+
+  void tunnel(const FdbMessage& change) {
+    const FdbEntry& entry = change.entry;
+    if (!tunnel_handler || !entry.vtep) return;
+    const auto link = links.find(entry.port);
+    if (link == links.end() || !bridges.contains(link->second.bridge)) return;
+    const auto call = tunnel_handler;
+    call({entry.port, entry.mac, *entry.vtep, change.removed, entry.external});
   }
 
   void report(const KernelEvent& event) {
@@ -125,10 +140,12 @@ struct EventSource::Pump : std::enable_shared_from_this<Pump> {
   SocketPointer socket;
   boost::asio::posix::stream_descriptor descriptor;
   std::function<void(const KernelEvent&)> handler;
+  std::function<void(const TunnelChanged&)> tunnel_handler;
   std::unordered_map<net::IfIndex, LinkChanged> links;  // as last reported
   std::unordered_set<net::IfIndex> bridges;
   std::vector<std::byte> buffer = std::vector<std::byte>(kReadSize);
   bool stopped = false;
+  bool overrun = false;  // messages were lost, and more may be
 };
 
 EventSource::EventSource(std::shared_ptr<Pump> pump) : pump_(std::move(pump)) {}
@@ -153,6 +170,9 @@ Result<std::unique_ptr<EventSource>> EventSource::open(boost::asio::io_context& 
 
 void EventSource::on_event(std::function<void(const KernelEvent&)> handler) {
   pump_->handler = std::move(handler);
+}
+void EventSource::on_tunnel_change(std::function<void(const TunnelChanged&)> handler) {
+  pump_->tunnel_handler = std::move(handler);
 }
 void EventSource::watch(net::IfIndex bridge) { pump_->bridges.insert(bridge); }
 void EventSource::unwatch(net::IfIndex bridge) { pump_->bridges.erase(bridge); }

@@ -19,6 +19,7 @@ class EventSource {
   EventSource& operator=(const EventSource&) = delete;
 
   void on_event(std::function<void(const KernelEvent&)> handler);
+  void on_tunnel_change(std::function<void(const TunnelChanged&)> handler);
   // Forwarding entries of other bridges are not reported.
   void watch(net::IfIndex bridge);
   void unwatch(net::IfIndex bridge);

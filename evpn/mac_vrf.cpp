@@ -18,134 +18,13 @@
 #include <utility>
 
 #include "evpn/import.h"
+#include "evpn/mac_record.h"
 #include "evpn/originate.h"
 #include "evpn/remote_bindings.h"
 #include "evpn/segments.h"
 
 namespace evpn {
 namespace {
-
-// What usable routes of other PEs say of one MAC, without the route they came in.
-struct Claim {
-  net::IpAddress vtep;  // frames go there
-  uint32_t sequence = 0;
-  bool sticky = false;
-  auto operator<=>(const Claim&) const = default;
-};
-
-// RFC 7432 section 15: sticky, then the later sequence number, then the lowest PE address. A sticky
-// MAC does not move, so that of two claims to it a sequence number proves nothing (section 15.2).
-bool better(const Claim& a, const Claim& b) {
-  if (a.sticky != b.sticky) return a.sticky;
-  if (!a.sticky && a.sequence != b.sequence) return later(a.sequence, b.sequence);
-  return a.vtep < b.vtep;
-}
-
-struct Local {
-  net::IfIndex port;
-  bool sticky = false;
-  uint32_t sequence = 0;
-  bool moved = false;  // came here from another PE: its routes carry the mobility community
-};
-
-using OptionalIp = std::optional<net::IpAddress>;
-
-// A route of another PE and where its frames go. Not known (yet) while the A-D routes of its
-// Ethernet segment are missing; then it makes no claim (RFC 7432 section 9.2.2).
-struct RemoteRoute {
-  RemotePath path;
-  std::optional<net::IpAddress> to;
-};
-
-// Of the routes for one MAC.
-struct RouteKey {
-  OptionalIp ip;
-  net::RouteDistinguisher rd;
-  uint32_t ethernet_tag = 0;
-  auto operator<=>(const RouteKey&) const = default;
-};
-
-struct Record {
-  std::map<RouteKey, RemoteRoute> remote;
-  std::map<Claim, uint32_t> claims;  // of `remote`, with the number of routes that make each
-  std::optional<Local> local;
-  std::set<net::IpAddress> local_ips;             // bindings that the proxy found
-  std::map<OptionalIp, bgp::AttributesPtr> sent;  // our routes that are out
-  MacPlace place;
-  std::vector<net::TimePoint> moves;  // to or from a port of ours, inside the window
-  std::optional<net::TimePoint> frozen_until;
-
-  bool frozen() const { return frozen_until.has_value(); }
-  // Only routes that wait for their segment.
-  bool unresolved() const {
-    return std::holds_alternative<std::monostate>(place) && claims.empty() && !remote.empty();
-  }
-  bool shown() const {
-    return frozen() || unresolved() || !std::holds_alternative<std::monostate>(place);
-  }
-  bool sticky_here() const { return local && local->sticky; }
-  bool idle() const {
-    return remote.empty() && !local && local_ips.empty() && sent.empty() && !frozen();
-  }
-  const Claim* best() const {
-    const Claim* chosen = nullptr;
-    for (const auto& [claim, routes] : claims)
-      if (chosen == nullptr || better(claim, *chosen)) chosen = &claim;
-    return chosen;
-  }
-  // Of the routes that wait for their segment, the one that would be best.
-  const RemotePath* waiting() const {
-    const RemotePath* chosen = nullptr;
-    for (const auto& [key, route] : remote)
-      if (!route.to && (chosen == nullptr || better(claim_of(route.path, route.path.vtep),
-                                                    claim_of(*chosen, chosen->vtep))))
-        chosen = &route.path;
-    return chosen;
-  }
-  // The segment that its place comes from, or 0.
-  net::Esi segment() const {
-    const auto* at = std::get_if<AtVtep>(&place);
-    if (at == nullptr) return {};
-    for (const auto& [key, route] : remote)
-      if (route.to == at->vtep) return route.path.esi;
-    return {};
-  }
-  void set_remote(const RouteKey& key, const std::optional<RemotePath>& path,
-                  const std::optional<net::IpAddress>& to) {
-    if (const auto old = remote.find(key); old != remote.end()) {
-      drop_claim(old->second);
-      remote.erase(old);
-    }
-    if (!path) return;
-    remote.emplace(key, RemoteRoute{*path, to});
-    if (to) ++claims[claim_of(*path, *to)];
-  }
-  // The same route goes elsewhere now. True when that is news.
-  bool redirect(RemoteRoute& route, const std::optional<net::IpAddress>& to) {
-    if (route.to == to) return false;
-    drop_claim(route);
-    route.to = to;
-    if (to) ++claims[claim_of(route.path, *to)];
-    return true;
-  }
-
- private:
-  static Claim claim_of(const RemotePath& path, const net::IpAddress& to) {
-    return {to, path.sequence, path.sticky};
-  }
-  void drop_claim(const RemoteRoute& route) {
-    if (!route.to) return;
-    const auto claim = claims.find(claim_of(route.path, *route.to));
-    if (--claim->second == 0) claims.erase(claim);
-  }
-};
-
-// RFC 9047 section 3.1. IPv6 bindings always carry it; of IPv4 only immutable ones need it.
-std::optional<ArpNdFlags> advertised_flags(const net::IpAddress& ip, const ArpNdFlags& flags) {
-  if (ip.is_v6()) return flags;
-  if (!flags.immutable) return std::nullopt;
-  return ArpNdFlags{false, false, true};
-}
 
 enum class Cause : uint8_t { Other, RemoteRoute };
 
@@ -154,6 +33,14 @@ enum class Cause : uint8_t { Other, RemoteRoute };
 struct MacVrf::Impl {
   explicit Impl(const Settings& s)
       : settings(s), originator(s), remote_bindings(s.anti_spoof_mac, s.anycast_macs) {}
+
+  // RFC 9047 section 3.1. IPv6 bindings always carry it; of IPv4 only immutable ones need it.
+  std::optional<ArpNdFlags> advertised_flags(const net::IpAddress& ip,
+                                             const ArpNdFlags& flags) const {
+    if (ip.is_v6()) return flags;
+    if (!flags.immutable || !settings.arp_nd_for_v4) return std::nullopt;
+    return ArpNdFlags{false, false, true};
+  }
 
   Settings settings;
   Originator originator;
@@ -329,6 +216,11 @@ struct MacVrf::Impl {
       return segments.resolve(path.esi, path.vtep);
     };
     if (!remote_bindings.choose(ip, frozen, resolve, winner, others)) return;
+    out.push_back(binding_change(ip, winner, others));
+  }
+  static RemoteBindingChanged binding_change(net::IpAddress ip,
+                                             const std::optional<RemoteBindings::Binding>& winner,
+                                             const std::vector<RemoteBindings::Binding>& others) {
     RemoteBindingChanged change{ip, std::nullopt, {}, {}, {}};
     if (winner) {
       change.mac = winner->mac;
@@ -336,7 +228,7 @@ struct MacVrf::Impl {
       change.vtep = winner->vtep;
     }
     for (const auto& other : others) change.others.push_back({other.mac, other.flags, other.vtep});
-    out.push_back(std::move(change));
+    return change;
   }
 
   // --- MACs that are at no place
@@ -467,6 +359,27 @@ struct MacVrf::Impl {
     }
   }
 
+  // The kernel's route to a PE came or went: the MACs whose frames go there move, wait or come
+  // back.
+  void reachable(const net::IpAddress& vtep, bool yes, net::TimePoint now, Actions& out) {
+    if (!segments.set_reachable(vtep, yes)) return;
+    for (auto& [mac, record] : macs) {
+      bool news = false;
+      std::set<net::IpAddress> ips;
+      for (auto& [key, held] : record.remote) {
+        if (held.path.vtep != vtep && !Segments::is_segment(held.path.esi)) continue;
+        if (!record.redirect(held, segments.resolve(held.path.esi, held.path.vtep))) continue;
+        news = true;
+        if (key.ip) ips.insert(*key.ip);
+      }
+      if (!news) continue;
+      settle(mac, record, Cause::Other, now, out);
+      for (const auto& ip : ips) choose_binding(ip, out);
+    }
+    for (const auto& [key, path] : anti_spoof_routes)
+      if (key.ip && path.vtep == vtep) choose_binding(*key.ip, out);
+  }
+
   template <class Other>
   void remote(const Other&, const bgp::AttributesPtr&, net::TimePoint, Actions&) {
     // ES routes: we have no segments; IP prefixes and multicast state: not layer 2.
@@ -595,6 +508,96 @@ struct MacVrf::Impl {
     forget_if_idle(mac);
   }
 
+  // --- other settings, see MacVrf::inherit() and succeed()
+
+  void inherit(const Impl& before, net::TimePoint now) {
+    started = before.started;
+    own = before.own;
+    anti_spoofed = before.anti_spoofed;
+    local_bindings = before.local_bindings;
+    strays = before.strays;
+    segments.set_unreachable(before.segments.unreachable());
+    for (const auto& [mac, old] : before.macs) {
+      if (placeless(mac) || (!old.local && old.local_ips.empty() && old.moves.empty())) continue;
+      Record& record = macs[mac];
+      record.local_ips = old.local_ips;
+      record.moves = old.moves;
+      if (old.local) set_local(mac, record, *old.local);
+      if (old.local) record.place = AtPort{old.local->port, old.local->sticky};
+      const bool frozen = old.frozen() && settings.duplicate_moves > 0;
+      Actions not_needed;  // succeed() tells the difference
+      if (!frozen || !old.sent.empty()) sync(mac, record, not_needed);
+      if (frozen) {
+        record.frozen_until = old.frozen_until;
+        holds.emplace(*record.frozen_until, mac);
+        if (*record.frozen_until <= now) settle(mac, record, Cause::Other, now, not_needed);
+      }
+    }
+  }
+
+  struct Out {
+    Route route;
+    bgp::AttributesPtr attributes;
+  };
+  // All routes of ours that are out, by their key in the RIB.
+  std::map<net::Bytes, Out> routes_out() {
+    std::map<net::Bytes, Out> all;
+    const auto add = [&](const Route& route, const bgp::AttributesPtr& attributes) {
+      const auto item = encode_item(route);
+      const auto key = item.item().key();
+      all.emplace(net::Bytes(key.begin(), key.end()), Out{route, attributes});
+    };
+    const auto fixed = MacMobility{true, 0};
+    if (started) add(originator.multicast(), originator.multicast_attributes());
+    if (own)
+      add(originator.mac_ip(*own, std::nullopt), originator.mac_attributes(fixed, std::nullopt));
+    for (const auto& [ip, mac] : anti_spoofed)
+      add(originator.mac_ip(mac, ip),
+          originator.mac_attributes(
+              fixed, advertised_flags(ip, ArpNdFlags{settings.default_router, true, false})));
+    for (const auto& [mac, record] : macs)
+      for (const auto& [ip, attributes] : record.sent) add(originator.mac_ip(mac, ip), attributes);
+    return all;
+  }
+
+  // New routes go out before old ones are withdrawn, and what did not change is not sent.
+  void succeed_routes(Impl& before, Actions& out) {
+    const auto old = before.routes_out(), fresh = routes_out();
+    for (const auto& [key, route] : fresh) {
+      const auto found = old.find(key);
+      if (found == old.end() || *found->second.attributes != *route.attributes)
+        out.push_back(Originate{route.route, route.attributes});
+    }
+    for (const auto& [key, route] : old)
+      if (!fresh.contains(key)) out.push_back(Withdraw{route.route});
+  }
+
+  void succeed(Impl& before, Actions& out) {
+    const auto place_in = [](const Impl& vrf, net::MacAddress mac) {
+      const auto found = vrf.macs.find(mac);
+      return found == vrf.macs.end() ? MacPlace{} : found->second.place;
+    };
+    for (const auto& [mac, record] : macs)
+      if (const MacPlace was = place_in(before, mac); was != record.place)
+        out.push_back(MacPlaced{mac, was, record.place});
+    for (const auto& [mac, record] : before.macs)
+      if (!macs.contains(mac) && record.place != MacPlace{})
+        out.push_back(MacPlaced{mac, record.place, {}});
+    for (const auto& [vtep, routes] : flood_list)
+      if (!before.flood_list.contains(vtep)) out.push_back(FloodChanged{vtep, true});
+    for (const auto& [vtep, routes] : before.flood_list)
+      if (!flood_list.contains(vtep)) out.push_back(FloodChanged{vtep, false});
+    succeed_routes(before, out);
+    std::set<net::IpAddress> ips;
+    const auto add = [&](const net::IpAddress& ip) { ips.insert(ip); };
+    before.remote_bindings.for_each_address(add);
+    remote_bindings.for_each_address(add);
+    for (const auto& ip : ips) {
+      const auto change = remote_bindings.chosen(ip), was = before.remote_bindings.chosen(ip);
+      if (change != was) out.push_back(binding_change(ip, change.first, change.second));
+    }
+  }
+
   MacView view(net::MacAddress mac, const Record& record) const {
     MacView v;
     v.mac = mac;
@@ -607,6 +610,7 @@ struct MacVrf::Impl {
     if (record.unresolved()) {
       const RemotePath* waiting = record.waiting();
       v.unresolved = true;
+      if (!segments.is_reachable(waiting->vtep)) v.unreachable = waiting->vtep;
       v.esi = waiting->esi;
       v.sequence = waiting->sequence;
     }
@@ -636,10 +640,42 @@ Actions MacVrf::start(net::TimePoint) {
   return {Originate{originator.multicast(), originator.multicast_attributes()}};
 }
 
+Actions MacVrf::stop() {
+  Actions out;
+  for (const auto& [key, route] : impl_->routes_out()) out.push_back(Withdraw{route.route});
+  return out;
+}
+
 Actions MacVrf::remote(const Route& route, const bgp::AttributesPtr& attributes,
                        net::TimePoint now) {
   Actions out;
   std::visit([&](const auto& value) { impl_->remote(value, attributes, now, out); }, route);
+  return out;
+}
+
+Actions MacVrf::reachable(const net::IpAddress& vtep, bool yes, net::TimePoint now) {
+  Actions out;
+  impl_->reachable(vtep, yes, now, out);
+  return out;
+}
+
+std::set<net::IpAddress> MacVrf::vteps() const {
+  std::set<net::IpAddress> all;
+  for (const auto& [mac, record] : impl_->macs)
+    for (const auto& [key, route] : record.remote) all.insert(route.path.vtep);
+  for (const auto& [key, path] : impl_->anti_spoof_routes) all.insert(path.vtep);
+  for (const auto& [vtep, routes] : impl_->flood_list) all.insert(vtep);
+  impl_->segments.collect_pes(all);
+  return all;
+}
+
+void MacVrf::inherit(const MacVrf& before, net::TimePoint now) {
+  impl_->inherit(*before.impl_, now);
+}
+
+Actions MacVrf::succeed(const MacVrf& before) {
+  Actions out;
+  impl_->succeed(*before.impl_, out);
   return out;
 }
 

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -84,12 +85,13 @@ struct MacView {
   net::MacAddress mac;
   MacPlace place;
   uint32_t sequence = 0;
-  bool duplicate = false;           // frozen
-  bool advertised = false;          // our type 2 is out
-  uint32_t moves = 0;               // to or from our ports, in the detection window
-  net::Esi esi;                     // its Ethernet segment at other PEs; 0: none
-  bool unresolved = false;          // nowhere, as the A-D routes of that segment are missing
-  std::vector<net::IpAddress> ips;  // of MAC/IP routes, local and remote
+  bool duplicate = false;   // frozen
+  bool advertised = false;  // our type 2 is out
+  uint32_t moves = 0;       // to or from our ports, in the detection window
+  net::Esi esi;             // its Ethernet segment at other PEs; 0: none
+  bool unresolved = false;  // nowhere, as the A-D routes of that segment are missing, or
+  std::optional<net::IpAddress> unreachable;  // ... there is no route to this PE
+  std::vector<net::IpAddress> ips;            // of MAC/IP routes, local and remote
 };
 
 struct MacCounts {
@@ -108,11 +110,26 @@ class MacVrf {
 
   // Our inclusive multicast route; call once, when the data path stands.
   [[nodiscard]] Actions start(net::TimePoint now);
+  // The domain goes: withdraws all that is out. Nothing else may be called afterwards but views.
+  [[nodiscard]] Actions stop();
 
   // A best path of another PE changed. `attributes` is null when it was withdrawn. Routes whose
   // targets we don't import are taken as withdrawn. Our own routes must not be handed in.
   [[nodiscard]] Actions remote(const Route& route, const bgp::AttributesPtr& attributes,
                                net::TimePoint now);
+
+  // Next-hop tracking: the underlay has a route to that PE, or none. Until told otherwise it has.
+  // Routes to a PE without one make no claim, as if they were withdrawn; what floods stays.
+  [[nodiscard]] Actions reachable(const net::IpAddress& vtep, bool yes, net::TimePoint now);
+  // The PEs that routes here name.
+  [[nodiscard]] std::set<net::IpAddress> vteps() const;
+
+  // Other settings for the same domain. This one, which is new, takes over what `before` knows
+  // itself: our claims, bindings, moves, duplicates. The routes of other PEs are handed in anew,
+  // the actions of which are not to be carried out. succeed() then says what is to do, given that
+  // all that `before` said was done.
+  void inherit(const MacVrf& before, net::TimePoint now);
+  [[nodiscard]] Actions succeed(const MacVrf& before);
 
   // A MAC is behind a member port: learned (sticky false) or provisioned and present (true). A
   // provisioned one stays so until local_mac_gone(). Where place_of() is not that port afterwards

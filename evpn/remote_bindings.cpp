@@ -96,4 +96,16 @@ bool RemoteBindings::choose(net::IpAddress ip, const Frozen& frozen, const Resol
   return changed;
 }
 
+std::pair<std::optional<RemoteBindings::Binding>, std::vector<RemoteBindings::Binding>>
+RemoteBindings::chosen(net::IpAddress ip) const {
+  const auto found = entries_.find(ip);
+  if (found == entries_.end()) return {};
+  return {found->second.winner, found->second.others};
+}
+
+void RemoteBindings::for_each_address(
+    const std::function<void(const net::IpAddress&)>& visit) const {
+  for (const auto& [ip, entry] : entries_) visit(ip);
+}
+
 }  // namespace evpn

@@ -40,6 +40,10 @@ class RemoteBindings {
   // `others` are the other MACs of an anycast address, in the order in which they came.
   [[nodiscard]] bool choose(net::IpAddress ip, const Frozen& frozen, const Resolve& resolve,
                             std::optional<Binding>& winner, std::vector<Binding>& others);
+  // What the last choose() chose.
+  [[nodiscard]] std::pair<std::optional<Binding>, std::vector<Binding>> chosen(
+      net::IpAddress ip) const;
+  void for_each_address(const std::function<void(const net::IpAddress&)>& visit) const;
 
  private:
   struct Candidate {

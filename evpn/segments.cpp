@@ -31,15 +31,24 @@ void Segments::count(const EthernetAutoDiscovery& route, const net::IpAddress& v
 
 std::optional<net::IpAddress> Segments::resolve(const net::Esi& esi,
                                                 const net::IpAddress& advertiser) const {
-  if (!is_segment(esi)) return advertiser;
+  if (!is_segment(esi)) return is_reachable(advertiser) ? std::optional(advertiser) : std::nullopt;
   const auto found = segments_.find(esi);
   if (found == segments_.end()) return std::nullopt;
   const auto& pes = found->second.pes;
-  if (const auto own = pes.find(advertiser); own != pes.end() && own->second.per_es > 0)
+  if (const auto own = pes.find(advertiser);
+      own != pes.end() && own->second.per_es > 0 && is_reachable(advertiser))
     return advertiser;
   for (const auto& [vtep, pe] : pes)
-    if (pe.per_es > 0 && pe.per_evi > 0) return vtep;
+    if (pe.per_es > 0 && pe.per_evi > 0 && is_reachable(vtep)) return vtep;
   return std::nullopt;
+}
+
+void Segments::collect_pes(std::set<net::IpAddress>& into) const {
+  for (const auto& [key, vtep] : routes_) into.insert(vtep);
+}
+
+bool Segments::set_reachable(const net::IpAddress& vtep, bool yes) {
+  return yes ? unreachable_.erase(vtep) > 0 : unreachable_.insert(vtep).second;
 }
 
 void Segments::attach(const net::Esi& esi, net::MacAddress mac) {

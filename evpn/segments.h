@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <vector>
 
@@ -28,9 +29,20 @@ class Segments {
                          const std::optional<net::IpAddress>& vtep);
   // The PE that frames go to for a MAC that `advertiser` advertises with this ESI: the advertiser
   // itself while its A-D per ES route is there. Else the lowest PE that has the segment and the
-  // domain on it, by its A-D per ES and per EVI routes. Nothing: not to be installed.
+  // domain on it, by its A-D per ES and per EVI routes. Nothing: not to be installed. A PE that is
+  // not reachable is never answered.
   [[nodiscard]] std::optional<net::IpAddress> resolve(const net::Esi& esi,
                                                       const net::IpAddress& advertiser) const;
+
+  // All are until told otherwise. True when that is news.
+  bool set_reachable(const net::IpAddress& vtep, bool yes);
+  [[nodiscard]] bool is_reachable(const net::IpAddress& vtep) const {
+    return !unreachable_.contains(vtep);
+  }
+  // Adds the PEs that the routes are of.
+  void collect_pes(std::set<net::IpAddress>& into) const;
+  [[nodiscard]] const std::set<net::IpAddress>& unreachable() const { return unreachable_; }
+  void set_unreachable(const std::set<net::IpAddress>& vteps) { unreachable_ = vteps; }
 
   // A MAC/IP route with this ESI came or went.
   void attach(const net::Esi& esi, net::MacAddress mac);
@@ -50,6 +62,7 @@ class Segments {
 
   std::map<std::tuple<net::RouteDistinguisher, net::Esi, uint32_t>, net::IpAddress> routes_;
   std::map<net::Esi, Segment> segments_;
+  std::set<net::IpAddress> unreachable_;
 };
 
 }  // namespace evpn

@@ -42,6 +42,8 @@ struct Settings {
   std::chrono::seconds duplicate_hold{540};
   // Of bindings whose routes don't say whether they are a router's (RFC 9047 section 3.2).
   bool default_router = true;
+  // IPv4 bindings that are immutable say so in the ARP/ND extended community (RFC 9047).
+  bool arp_nd_for_v4 = true;
   // RFC 9161 section 3.7: every PE has this MAC, so that it takes no part in mobility, nor in the
   // detection of duplicates.
   std::optional<net::MacAddress> anti_spoof_mac;

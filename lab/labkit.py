@@ -168,6 +168,13 @@ class Lab:
         self.run(node, "kill", f"-{int(number)}", pid)
         wait_for(f"{daemon} of {node} to end", lambda: self.pid(node, daemon) is None, 30)
 
+    def start_peerland(self, node, other=False):
+        """`other`: another build of it, with another layout of the eBPF maps."""
+        words = ["peerlan-node", "start", "peerland"]
+        if other:
+            words = ["sh", "-c", f'PATH={BUILD}/bin/other:$PATH exec {" ".join(words)}']
+        self.run(node, *words)
+
     def drops(self, node, port, direction=None):
         """Packets by reason."""
         by_reason = {}
@@ -239,8 +246,10 @@ class Lab:
         """An ICMP echo a millisecond from each source member to all other targets, both families,
         during the block; then name of source -> the prober's document."""
         addresses = {n: self._others(n, targets) for n in sources}
-        for n in sources:  # addresses resolved before
-            self.frames(f"m{n}", "probe", *addresses[n], "--seconds", 0.5, "--interval", 20000, check=False)
+        resolving = [self.start(f"m{n}", "peerlan-frames", "probe", *addresses[n], "--seconds", 0.5, "--interval", 20000)
+                     for n in sources]  # addresses resolved before
+        for child in resolving:
+            child.communicate(timeout=60)
         places = [(f"m{n}", f"m{n}", None, [*addresses[n], "--interval", str(interval)]) for n in sources]
         with self._children("probe", places) as results:
             yield results

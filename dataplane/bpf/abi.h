@@ -13,7 +13,11 @@
 #endif
 
 enum {
+#ifdef PL_OTHER_BUILD  // for tests of upgrades; a value has another size, too, see pl_near
+  PL_ABI_VERSION = 9999,
+#else
   PL_ABI_VERSION = 4,
+#endif
   PL_BINDING_VERSION = 2,  // of the keys and values of bind4, bind6 and macs alone
 
   PL_MAX_PORTS = 1024,
@@ -174,7 +178,11 @@ struct pl_near {
   struct pl_port port;
   __u32 ifindex;
   __u32 zero;
+#ifdef PL_OTHER_BUILD
+} __attribute__((aligned(32)));
+#else
 };
+#endif
 
 // Frames to this MAC end here; what is no ARP or ND only, when it is `own_mac` as well.
 struct pl_trap {

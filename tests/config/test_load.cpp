@@ -324,7 +324,7 @@ TEST(Load, DomainHasEveryKey) {
   EXPECT_EQ(domain.evpn.duplicate_moves, 3u);
   EXPECT_EQ(domain.evpn.duplicate_window, 60s);
   EXPECT_EQ(domain.evpn.duplicate_hold, 60s);
-  EXPECT_FALSE(domain.arp_nd_community_for_v4);
+  EXPECT_FALSE(domain.evpn.arp_nd_for_v4);
   EXPECT_EQ(domain.proxy.profile, proxyarp::Profile::Hybrid);
   EXPECT_EQ(domain.responder, dataplane::ResponderKind::Pcap);
   EXPECT_EQ(domain.proxy.learning, false);

@@ -558,6 +558,8 @@ TEST_F(ViewsTest, MetricsAreDocumented) {
   }
   // Those of a data path, which this node has not.
   static const std::set<std::string> kOfDomains{"peerlan_evpn_macs",
+                                                "peerlan_aged_macs_asked_total",
+                                                "peerlan_aged_macs_gone_total",
                                                 "peerlan_evpn_remote_vteps",
                                                 "peerlan_bindings",
                                                 "peerlan_responder_frames_total",

@@ -36,6 +36,8 @@ enum class Kind : uint8_t {
   Unflood,
   HasSegment,  // A-D routes: per ES, or per EVI when `at` is odd
   LosesSegment,
+  Lost,   // the underlay has no route to the PE any more
+  Found,  // ... and has one again
   Wait
 };
 
@@ -53,8 +55,8 @@ struct Event {
 
 void showValue(const Event& e, std::ostream& out) {
   static const char* const kNames[] = {
-      "announce", "withdraw", "learn",   "provision",   "gone",          "down", "bind",
-      "unbind",   "flood",    "unflood", "has segment", "loses segment", "wait"};
+      "announce", "withdraw", "learn",       "provision",     "gone", "down",  "bind", "unbind",
+      "flood",    "unflood",  "has segment", "loses segment", "lost", "found", "wait"};
   out << kNames[static_cast<std::size_t>(e.kind)] << " pe" << e.from << " M" << e.m << " '"
       << kIps[e.address] << "' seq " << e.sequence << (e.sticky ? " sticky" : "") << " nd "
       << unsigned{e.nd} << " at " << e.at << " segment " << e.segment << "\n";
@@ -96,6 +98,8 @@ void apply(Pe& us, const Event& e) {
     case Kind::Unflood: imet(false); break;
     case Kind::HasSegment: us.announce(segment_route_of(e)); break;
     case Kind::LosesSegment: us.withdraw(segment_route_of(e)); break;
+    case Kind::Lost: us.take(us.vrf.reachable(pe(e.from), false, us.now)); break;
+    case Kind::Found: us.take(us.vrf.reachable(pe(e.from), true, us.now)); break;
     case Kind::Wait:
       us.now += std::chrono::seconds(e.at);
       us.tick();
@@ -151,6 +155,16 @@ rc::Gen<World> worlds() {
           }
           world.histories.push_back(history);
         }
+      }
+      {  // its route in the underlay
+        std::vector<Event> history;
+        for (int n = *rc::gen::inRange(0, 3); n > 0; --n) {
+          Event e;
+          e.kind = *rc::gen::arbitrary<bool>() ? Kind::Lost : Kind::Found;
+          e.from = from;
+          history.push_back(e);
+        }
+        if (!history.empty()) world.histories.push_back(history);
       }
       for (unsigned n = 0; n < 4; ++n) {  // A-D routes of two segments, of both kinds
         std::vector<Event> history;
@@ -234,7 +248,7 @@ void interleavings() {
     const Kind kind = history.front().kind;
     const bool route = kind == Kind::Announce || kind == Kind::Withdraw || kind == Kind::Flood ||
                        kind == Kind::Unflood || kind == Kind::HasSegment ||
-                       kind == Kind::LosesSegment;
+                       kind == Kind::LosesSegment || kind == Kind::Lost || kind == Kind::Found;
     if (route)
       apply(ordered, history.back());
     else
@@ -277,15 +291,18 @@ struct Oracle {
   std::map<unsigned, std::pair<unsigned, uint8_t>> bound;  // address: MAC and flags
   std::map<std::pair<unsigned, unsigned>, bool> imets;
   std::set<std::pair<unsigned, unsigned>> per_es, per_evi;  // segment and PE
+  std::set<unsigned> lost;                                  // PEs without a route
   uint64_t arrivals = 0;
 
   static bool later(uint32_t a, uint32_t b) { return a != b && a - b < 0x80000000u; }
 
   // The PE that frames of a route go to; 0: it waits for its segment.
   unsigned resolved(const Event& e) const {
-    if (e.segment == 0 || per_es.contains({e.segment, e.from})) return e.from;
+    if (e.segment == 0) return lost.contains(e.from) ? 0 : e.from;
+    if (per_es.contains({e.segment, e.from}) && !lost.contains(e.from)) return e.from;
     for (unsigned n = 0; n < 16; ++n)
-      if (per_es.contains({e.segment, n}) && per_evi.contains({e.segment, n})) return n;
+      if (!lost.contains(n) && per_es.contains({e.segment, n}) && per_evi.contains({e.segment, n}))
+        return n;
     return 0;
   }
   // Of what is usable, or of what is waiting; `from` is the PE that frames go to.
@@ -359,6 +376,14 @@ struct Oracle {
         break;
       case Kind::LosesSegment:
         (e.at % 2 == 0 ? per_es : per_evi).erase({e.segment, e.from});
+        for (unsigned m = 0; m < 16; ++m) contest(m);
+        break;
+      case Kind::Lost:
+      case Kind::Found:
+        if (e.kind == Kind::Lost)
+          lost.insert(e.from);
+        else
+          lost.erase(e.from);
         for (unsigned m = 0; m < 16; ++m) contest(m);
         break;
       case Kind::Wait: break;
@@ -447,6 +472,8 @@ rc::Gen<Event> events() {
                                                                  {1, Kind::Unflood},
                                                                  {3, Kind::HasSegment},
                                                                  {2, Kind::LosesSegment},
+                                                                 {1, Kind::Lost},
+                                                                 {2, Kind::Found},
                                                                  {1, Kind::Wait}})),
       rc::gen::set(&Event::from, pes()), rc::gen::set(&Event::m, rc::gen::inRange(1u, 4u)),
       rc::gen::set(&Event::address, rc::gen::inRange(0u, 4u)),
