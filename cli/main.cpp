@@ -18,6 +18,8 @@
 
 #include "cli/address_commands.h"
 #include "cli/client.h"
+#include "cli/frame_source.h"
+#include "cli/port_commands.h"
 #include "cli/render.h"
 #include "cli/render_diff.h"
 #include "cli/settings_commands.h"
@@ -74,7 +76,15 @@ const std::vector<View>& views() {
       {"offenders",
        "who asks most, what is asked for most, who answers for others, spoofs or sweeps",
        {{"port"}, {"domain"}, {"vni"}}},
-      {"ports", "member ports", {{"port"}, {"domain"}, {"vni"}}},
+      {"ports",
+       "member ports; with the name of one, all about it",
+       {{"port"}, {"domain"}, {"vni"}},
+       "port"},
+      {"violations",
+       "frames that violate a port's security, with the MAC seen",
+       {{"mac"}, {"port"}, {"domain"}, {"vni"}},
+       "port"},
+      {"underlay", "devices that tunnels arrive through, and what came from each VTEP", {}},
       {"drops",
        "frames dropped, by port, direction, class and reason",
        {{"port"}, {"domain"}, {"vni"}}}};
@@ -180,10 +190,27 @@ int show(const std::string& socket, const std::string& what, const json::object&
       cli::Client::ask(socket, {{"command", "show"}, {"what", what}, {"arguments", arguments}});
   if (!client) return report(client.error());
   if (as_json) return copy(*client);
-  cli::RowPrinter rows(what, arguments.contains("neighbor"), print);
+  cli::RowPrinter rows(
+      what, arguments.contains("neighbor") || (what == "ports" && arguments.contains("port")),
+      print);
   const auto rest = cli::read_rows(*client, [&](json::object row) { rows.add(std::move(row)); });
   if (!rest) return report(rest.error());
   rows.finish(*rest);
+  return cli::kDone;
+}
+
+// Each frame is a request of its own.
+int explain_frames(const std::string& socket, const cli::FrameRequest& request, bool as_json) {
+  const auto frames = cli::frames_of(request.source, request.most);
+  if (!frames) return report({cli::kUsage, frames.error()});
+  std::size_t number = 0;
+  for (const auto& frame : *frames) {
+    json::object arguments = request.arguments;
+    arguments["frame"] = frame;
+    if (!as_json && frames->size() > 1) print("frame " + std::to_string(++number) + ": ");
+    if (const int result = show(socket, "frame", arguments, as_json); result != cli::kDone)
+      return result;
+  }
   return cli::kDone;
 }
 
@@ -347,6 +374,7 @@ int main(int argc, char** argv) {
   };
   auto* clear = of_neighbor("clear", "end the session of a neighbor; it comes again");
   cli::AddressCommands about_address(app);
+  cli::PortCommands about_port(app);
   clear->add_flag("--soft", soft, "keep the session, and ask for all routes again (route refresh)");
   clear->add_option("--text", text, "for the other operator (RFC 9003)");
   auto* shut = of_neighbor("shutdown", "end the session of a neighbor until it is enabled again");
@@ -378,6 +406,11 @@ int main(int argc, char** argv) {
   if (const auto request = about_address.request()) return command(socket, *request);
   if (const auto filter = about_address.explanation())
     return show(socket, "explanation", *filter, about_address.as_json());
+  if (const auto request = about_port.request()) return command(socket, *request);
+  if (const auto frame = about_port.frame())
+    return explain_frames(socket, *frame, about_port.as_json());
+  if (const auto filter = about_port.report())
+    return show(socket, "report", *filter, about_port.as_json());
   if (const auto trace = about_address.trace()) return trace_to_file(socket, *trace);
   const char* act = !clear->parsed() ? shut->parsed()     ? "shutdown-neighbor"
                                        : enable->parsed() ? "enable-neighbor"

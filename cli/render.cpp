@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/cells.h"
+#include "cli/render_ports.h"
 #include "cli/render_proxy.h"
 #include "cli/table.h"
 
@@ -185,35 +186,6 @@ std::string macs(const json::object& document) {
   return table.text();
 }
 
-std::string ports(const json::object& document) {
-  Table table({{"DOMAIN"},
-               {"PORT"},
-               {"STATE"},
-               {"FOR", true},
-               {"POLICY"},
-               {"ANSWERED", true},
-               {"PUNTED", true},
-               {"DROPPED", true},
-               {"MACS"},
-               {"MEMBER"}});
-  std::string problems;
-  each(document, "ports", [&](const json::object& p) {
-    int64_t answered = 0, punted = 0, dropped = 0;
-    each(p, "frames", [&](const json::object& f) {
-      const std::string reason = cell(f, "reason");
-      if (reason == "answered") answered += number(f, "packets");
-      if (reason == "punted") punted += number(f, "packets");
-      if (flag(f, "dropped")) dropped += number(f, "packets");
-    });
-    table.row({cell(p, "domain"), cell(p, "port"), cell(p, "state"),
-               duration(number(p, "since_seconds")), cell(p, "policy"), fmt::to_string(answered),
-               fmt::to_string(punted), fmt::to_string(dropped), list(p, "macs"), member(p)});
-    if (cell(p, "problem") != "-")
-      problems += fmt::format("{}: {}\n", cell(p, "port"), cell(p, "problem"));
-  });
-  return table.text() + problems;
-}
-
 std::string drops(const json::object& document) {
   Table table({{"DOMAIN"},
                {"PORT"},
@@ -239,7 +211,11 @@ std::string render(const std::string& what, const boost::json::object& document)
                                                           {"routes", routes},
                                                           {"macs", macs},
                                                           {"bindings", render_bindings},
-                                                          {"ports", ports},
+                                                          {"ports", render_ports},
+                                                          {"violations", render_violations},
+                                                          {"underlay", render_underlay},
+                                                          {"frame", render_frame},
+                                                          {"report", render_report},
                                                           {"drops", drops},
                                                           {"collectors", collectors},
                                                           {"duplicates", render_duplicates},
@@ -386,6 +362,9 @@ void RowPrinter::finish(const json::object& rest) {
     if (!begun_ || !rows_.empty()) flush();
   } else if (what_ == "neighbors" && detail_) {
     for (const json::object& row : rows_) print_(render_neighbor(row));
+  } else if (what_ == "ports" && detail_) {
+    for (const json::object& row : rows_) print_(render_port(row));
+    if (rows_.empty()) print_("there is no such port\n");
   } else {
     json::object document = rest;
     if (!rows_.empty()) document[what_] = json::array(rows_.begin(), rows_.end());

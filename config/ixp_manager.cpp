@@ -231,6 +231,9 @@ class Importer {
       if (is_true(one["shutdown"]) || equals_ignoring_case(one["status"].text(), "quarantine") ||
           equals_ignoring_case(one["status"].text(), "disabled")) {
         if (closed_++ == 0) first_closed_ = one;
+        if (!name.empty())
+          result_.ports.emplace(
+              name, ExportedPort{{}, vlan.place().line, vlan.place().column, vlan.where, true});
         continue;
       }
       read_vlan(vlan, name, description);
@@ -246,8 +249,8 @@ class Importer {
       for (const auto& mac : more->second)
         if (std::ranges::find(macs, mac) == macs.end()) macs.push_back(mac);
     if (!macs.empty() && !name.empty())
-      result_.ports.emplace(name,
-                            ExportedPort{macs, vlan.place().line, vlan.place().column, vlan.where});
+      result_.ports.emplace(
+          name, ExportedPort{macs, vlan.place().line, vlan.place().column, vlan.where, false});
     for (const char* family : {"ipv4", "ipv6"}) {
       const Item at = vlan["ipaddresses"][family];
       if (at.text().empty()) continue;

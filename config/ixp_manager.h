@@ -29,11 +29,12 @@ struct IxpManagerQuery {
   std::optional<IxpManagerFile> vlans;
 };
 
-// A port of the file that is open and has MACs on the VLAN.
+// A port of the file that has MACs on the VLAN, or is not let into it.
 struct ExportedPort {
   std::vector<net::MacAddress> macs;
   int line = 0, column = 0;
-  std::string where;  // "layer2interfaces[3].vlans[0]"
+  std::string where;    // "layer2interfaces[3].vlans[0]"
+  bool closed = false;  // shut down, disabled or in quarantine: then without MACs
 };
 
 struct IxpManagerMembers {

@@ -48,6 +48,30 @@ const Table<ReloadSettings>& reload_table() {
   return table;
 }
 
+const Table<Loader>& underlay_table() {
+  static const Table<Loader> table{
+      "underlay",
+      {{"interfaces",
+        [](const Value& v, Loader& l) {
+          const auto read_device = [&](const Value& item) {
+            auto name = read_interface(item);
+            if (name && !claim(l.devices, *name, item, "underlay", "device " + quote(*name)))
+              name.reset();
+            return name;
+          };
+          l.settings.underlay_interfaces = read_set(v, "devices", read_device);
+        },
+        true}}};
+  return table;
+}
+
+// Everywhere: as if each policy said so.
+void read_observe(const Value& value, Loader& loader) {
+  assign(loader.settings.observe, read_bool(value));
+  if (!loader.settings.observe) return;
+  for (auto& [name, policy] : loader.settings.policies) policy.observe = true;
+}
+
 const Table<Loader>& node_table() {
   using L = Loader;
   static const Table<L> table{
@@ -77,6 +101,12 @@ const Table<Loader>& node_table() {
            [](const Value& v, L& l) { read_table(v, reload_table(), l.settings.reload); }},
           {"bgp", load_bgp},
           {"policies", load_policies},
+          {"observe", read_observe},
+          {"report-interval",
+           [](const Value& v, L& l) {
+             assign(l.settings.report_interval, read_seconds(v, 10, 86400));
+           }},
+          {"underlay", [](const Value& v, L& l) { read_table(v, underlay_table(), l); }},
           {"broadcast-domains", load_domains},
       }};
   return table;
@@ -98,11 +128,15 @@ std::expected<Loaded, std::vector<Error>> load_text(const std::string& name,
                 .vnis = {},
                 .rds = {},
                 .guards = {}};
-  loader.settings.policies["peering"] = dataplane::peering_policy();
+  for (const auto& policy : {dataplane::peering_policy(), dataplane::quarantine_policy()})
+    loader.settings.policies[policy.name] = policy;
   const Present present = read_table(Value{root->get(), "", &loader.report}, node_table(), loader);
   if (const auto domains = present.find("broadcast-domains");
       domains != present.end() && !present.contains("vtep"))
     domains->second.error("broadcast-domains need the key \"vtep\"");
+  if (const auto underlay = present.find("underlay");
+      underlay != present.end() && !present.contains("vtep"))
+    underlay->second.error("underlay needs the key \"vtep\"");
   check_guards(loader);
   if (loader.report.failed()) return std::unexpected(loader.report.errors());
   return Loaded{std::move(loader.settings), loader.report.warnings()};
@@ -123,6 +157,7 @@ std::vector<std::string> known_keys() {
   append_keys(keys, control_table());
   append_keys(keys, metrics_table());
   append_keys(keys, reload_table());
+  append_keys(keys, underlay_table());
   bgp_keys(keys);
   exports_keys(keys);
   route_policy_keys(keys);

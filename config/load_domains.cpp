@@ -6,9 +6,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "config/ixf.h"
 #include "config/load_proxy.h"
+#include "config/load_security.h"
 #include "config/loader.h"
 
 namespace config {
@@ -25,6 +27,7 @@ struct DomainDraft {
   std::map<net::IpAddress, Owner> addresses;
   std::map<net::MacAddress, std::pair<Owner, std::string>> port_macs;  // and the interface
   std::map<net::IpAddress, const dataplane::MemberPort*> bare;  // addresses of ports without MACs
+  std::set<std::string> macs_said;  // ports whose settings say something about MACs
   std::vector<IxfBinding> imported;
   std::vector<std::string> imported_from;  // file of each
 };
@@ -103,21 +106,21 @@ const Table<PortDraft>& port_table() {
           {"as", [](const Value& v, P& p) { assign(p.port.member_as, read_as(v)); }},
           {"macs",
            [](const Value& v, P& p) {
-             const auto claim_mac = [&](const Value& item) {
-               auto mac = read_mac(item);
-               const auto owner = mac ? p.draft->port_macs.find(*mac) : p.draft->port_macs.end();
-               if (owner == p.draft->port_macs.end()) return mac;
+             const auto claim_mac = [&](const Value& item, net::MacAddress mac) {
+               const auto owner = p.draft->port_macs.find(mac);
+               if (owner == p.draft->port_macs.end()) return true;
                item.error(fmt::format("MAC address {} is in use already: {}, line {}",
-                                      net::to_string(*mac), owner->second.first.what,
+                                      net::to_string(mac), owner->second.first.what,
                                       owner->second.first.place.line));
-               return decltype(mac){};
+               return false;
              };
-             p.port.macs = read_set(v, "MAC addresses", claim_mac);
+             read_port_macs(v, claim_mac, p.port);
            }},
           {"enforce-macs",
            [](const Value& v, P& p) {
+             if (v.node->text == "true" && p.port.macs.empty() && p.port.temporary_macs.empty())
+               v.error("needs macs");
              assign(p.port.enforce_macs, read_bool(v));
-             if (v.node->text == "true" && p.port.macs.empty()) v.error("needs macs");
            }},
           {"addresses",
            [](const Value& v, P& p) {
@@ -131,6 +134,20 @@ const Table<PortDraft>& port_table() {
            }},
           {"policy", [](const Value& v,
                         P& p) { assign(p.port.policy, read_policy_name(v, *p.draft->loader)); }},
+          {"state",
+           [](const Value& v, P& p) {
+             static constexpr Word<bool> kStates[] = {{"active", false}, {"quarantine", true}};
+             assign(p.port.quarantined, read_word(v, kStates));
+           }},
+          {"observe", [](const Value& v, P& p) { assign(p.port.observe, read_bool(v)); }},
+          {"lacp", [](const Value& v, P& p) { assign(p.port.lacp, read_bool(v)); }},
+          {"security",
+           [](const Value& v, P& p) {
+             const auto policy = p.draft->loader->settings.policies.find(p.port.policy);
+             if (policy == p.draft->loader->settings.policies.end()) return;
+             p.port.security = policy->second.security;
+             read_security(v, *p.port.security);
+           }},
           {"attach",
            [](const Value& v, P& p) {
              static constexpr Word<dataplane::Attach> kWords[] = {{"auto", dataplane::Attach::Auto},
@@ -148,11 +165,27 @@ void read_ports(const Value& value, DomainDraft& draft) {
     port.port.policy = draft.policy;
     const Present present = read_table(item, port_table(), port);
     const auto macs = present.find("macs"), addresses = present.find("addresses");
-    if (macs != present.end())
-      for (const auto& mac : port.port.macs)
+    if (macs != present.end()) {
+      const auto own = [&](net::MacAddress mac) {
         draft.port_macs.emplace(
             mac, std::pair(Owner{macs->second.place(), "port " + quote(port.port.interface)},
                            port.port.interface));
+      };
+      for (const auto& mac : port.port.macs) own(mac);
+      for (const auto& temporary : port.port.temporary_macs) own(temporary.mac);
+      draft.macs_said.insert(port.port.interface);
+    } else if (present.contains("enforce-macs")) {
+      draft.macs_said.insert(port.port.interface);
+    } else if (draft.domain.proxy.profile != proxyarp::Profile::Static) {
+      port.port.enforce_macs = false;  // learned, unless an export has them
+    }
+    if (port.port.policy == dataplane::kQuarantinePolicy) port.port.quarantined = true;
+    if (const auto policy = draft.loader->settings.policies.find(port.port.policy);
+        policy != draft.loader->settings.policies.end()) {
+      const auto named = present.find("policy");
+      check_own_traffic(named == present.end() ? item : named->second, port.port, policy->second,
+                        draft.domain);
+    }
     // With macs that were wrong, the error is there already.
     if (draft.domain.proxy.profile == proxyarp::Profile::Static && addresses != present.end() &&
         !port.port.addresses.empty() && (macs == present.end() || macs->second.node->items.empty()))
@@ -224,8 +257,15 @@ void take_ports(MemberImport& imported, DomainDraft& draft) {
   for (auto& port : draft.domain.ports) {
     const auto exported = imported.ports.find(port.interface);
     if (exported == imported.ports.end()) continue;
-    const auto& [macs, line, column, where] = exported->second;
-    if (port.macs.empty()) {
+    const auto& [macs, line, column, where, closed] = exported->second;
+    if (closed) {
+      port.quarantined = true;
+      continue;
+    }
+    if (!draft.macs_said.contains(port.interface)) {
+      port.macs = macs;
+      port.enforce_macs = true;
+    } else if (port.macs.empty() && !port.enforce_macs) {
       port.macs = macs;
     } else if (!std::ranges::is_permutation(port.macs, macs)) {
       warnings.push_back(
@@ -472,12 +512,15 @@ const Table<D>& domain_table() {
 // without MACs: they are learned, unless an export knows them.
 void add_port_bindings(D& draft) {
   for (const auto& port : draft.domain.ports)
-    for (const auto& address : port.addresses)
-      if (port.macs.empty())
+    for (const auto& address : port.addresses) {
+      std::vector<net::MacAddress> macs = port.macs;
+      for (const auto& temporary : port.temporary_macs) macs.push_back(temporary.mac);
+      if (macs.empty())
         draft.bare.emplace(address, &port);
       else
         draft.domain.proxy.bindings.push_back(
-            {address, port.macs, port.interface, port.member_as, port.member_name});
+            {address, std::move(macs), port.interface, port.member_as, port.member_name});
+    }
 }
 
 // What is wrong between an export and what is given here; nothing when they agree.

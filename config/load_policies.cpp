@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "config/load_security.h"
 #include "config/loader.h"
 
 namespace config {
@@ -71,13 +72,44 @@ Field<Limits> class_field() {
           }};
 }
 
+template <BumClass kClass>
+void read_egress_class(const Value& value, PolicyDraft& draft) {
+  read_class_limit(value, draft.policy.egress[static_cast<std::size_t>(kClass)]);
+}
+
 const Table<Limits>& direction_table() {
   static const Table<Limits> table{
       "policies.NAME.DIRECTION",
       {class_field<BumClass::Arp>(), class_field<BumClass::Nd>(),
        class_field<BumClass::Broadcast>(), class_field<BumClass::Multicast>(),
-       class_field<BumClass::UnknownUnicast>()}};
+       class_field<BumClass::UnknownUnicast>(), class_field<BumClass::ArpUnicast>(),
+       class_field<BumClass::NdUnicast>()}};
   return table;
+}
+
+// `egress` has one limit more: of all classes together.
+void read_egress(const Value& value, PolicyDraft& draft) {
+  static const Table<PolicyDraft> table{
+      "policies.NAME.egress",
+      {
+          {"arp", [](const Value& v, PolicyDraft& d) { read_egress_class<BumClass::Arp>(v, d); }},
+          {"nd", [](const Value& v, PolicyDraft& d) { read_egress_class<BumClass::Nd>(v, d); }},
+          {"broadcast",
+           [](const Value& v, PolicyDraft& d) { read_egress_class<BumClass::Broadcast>(v, d); }},
+          {"multicast",
+           [](const Value& v, PolicyDraft& d) { read_egress_class<BumClass::Multicast>(v, d); }},
+          {"unknown-unicast",
+           [](const Value& v, PolicyDraft& d) {
+             read_egress_class<BumClass::UnknownUnicast>(v, d);
+           }},
+          {"arp-unicast",
+           [](const Value& v, PolicyDraft& d) { read_egress_class<BumClass::ArpUnicast>(v, d); }},
+          {"nd-unicast",
+           [](const Value& v, PolicyDraft& d) { read_egress_class<BumClass::NdUnicast>(v, d); }},
+          {"total",
+           [](const Value& v, PolicyDraft& d) { read_class_limit(v, d.policy.egress_total); }},
+      }};
+  read_table(value, table, draft);
 }
 
 std::optional<uint16_t> read_ethertype(const Value& value) {
@@ -137,8 +169,7 @@ const Table<PolicyDraft>& policy_table() {
       {
           {"ingress", [](const Value& v,
                          PolicyDraft& d) { read_table(v, direction_table(), d.policy.ingress); }},
-          {"egress", [](const Value& v,
-                        PolicyDraft& d) { read_table(v, direction_table(), d.policy.egress); }},
+          {"egress", read_egress},
           {"decap", [](const Value& v,
                        PolicyDraft& d) { read_table(v, direction_table(), d.policy.decap); }},
           {"encap", [](const Value& v,
@@ -147,6 +178,11 @@ const Table<PolicyDraft>& policy_table() {
           {"allow", read_allow},
           {"answers", [](const Value& v, PolicyDraft& d) { read_own_limit(v, d.policy.answers); }},
           {"punts", [](const Value& v, PolicyDraft& d) { read_own_limit(v, d.policy.punts); }},
+          {"per-vtep",
+           [](const Value& v, PolicyDraft& d) { read_class_limit(v, d.policy.per_vtep); }},
+          {"observe",
+           [](const Value& v, PolicyDraft& d) { assign(d.policy.observe, read_bool(v)); }},
+          {"security", [](const Value& v, PolicyDraft& d) { read_security(v, d.policy.security); }},
       }};
   return table;
 }
@@ -157,6 +193,10 @@ void load_policies(const Value& value, Loader& loader) {
   for (const Entry& entry : read_entries(value)) {
     const Node name{Node::Kind::Scalar, true, entry.key.place, entry.key.text, {}, {}};
     if (!read_name({&name, entry.value.where, value.report})) continue;
+    if (entry.key.text == dataplane::kQuarantinePolicy) {
+      entry.value.error("is built in and can't be changed: nothing passes; take another name");
+      continue;
+    }
     PolicyDraft draft{dataplane::peering_policy(), &loader};
     draft.policy.name = entry.key.text;
     read_table(entry.value, policy_table(), draft);
@@ -168,6 +208,8 @@ void policy_keys(std::vector<std::string>& keys) {
   append_keys(keys, policy_table());
   append_keys(keys, direction_table());
   append_keys(keys, limit_table());
+  keys.emplace_back("policies.NAME.egress.total");
+  security_keys(keys);
 }
 
 }  // namespace config

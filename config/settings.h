@@ -57,7 +57,11 @@ struct NodeSettings {
   std::vector<BroadcastDomain> domains;
   std::map<std::string, evpn::PolicySettings> route_policies;  // for neighbors, by name
   std::vector<evpn::MemberList> members;                       // by VNI, each once
-  std::map<std::string, dataplane::BumPolicy> policies;        // "peering" is always there
+  // "peering" and "quarantine" are always there.
+  std::map<std::string, dataplane::BumPolicy> policies;
+  std::vector<std::string> underlay_interfaces;  // devices that tunnels arrive through
+  bool observe = false;                          // of all policies
+  std::chrono::seconds report_interval{900};     // of `peerlan report`
   std::string control_socket = "/run/peerlan/peerland.sock";
   std::string pin_directory = "/sys/fs/bpf/peerlan";
   std::optional<std::pair<net::IpAddress, uint16_t>> metrics_listen;

@@ -179,6 +179,11 @@ std::optional<uint64_t> read_rate(const Value& value) {
   if (value.node->kind == Node::Kind::Scalar)
     if (const auto rate = parse_with_unit(value.node->text, kUnits, 1); rate && *rate <= kMost)
       return rate;
+  // 1 % of 100G is more than a whole 1G port: no protection for anybody.
+  if (value.node->kind == Node::Kind::Scalar && value.node->text.ends_with('%')) {
+    value.expected("an absolute rate a second such as 20, 100k, 1M or 2G, never percent of a port");
+    return std::nullopt;
+  }
   value.expected("a rate a second such as 20, 100k, 1M or 2G, at most 1000G");
   return std::nullopt;
 }

@@ -2,6 +2,7 @@
 #include "daemon/app.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <set>
@@ -11,6 +12,7 @@
 #include "daemon/metrics.h"
 #include "daemon/monitor.h"
 #include "daemon/mrt_writer.h"
+#include "daemon/underlay.h"
 #include "evpn/nlri.h"
 
 #ifndef PEERLAN_VERSION
@@ -22,12 +24,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr net::Duration kDrainBusy = 1ms, kDrainIdle = 5ms, kBusyFor = 50ms;
 constexpr net::Duration kReconcileEvery = 30s, kReconcileAfterLoss = 50ms;
 // After a change that is not ours; and no more often than this: it reads whole tables.
 constexpr net::Duration kReconcileAfterMeddling = 200ms, kReconcileSpacing = 2s;
 constexpr net::Duration kCheckEvery = 2s;
-constexpr std::size_t kPuntsPerTurn = 1024;
+constexpr std::size_t kPuntsPerTurn = 64;         // then timers and sessions have their turn
+constexpr std::size_t kViolationsPerTurn = 1024;
+constexpr net::Duration kSampleEvery = 100ms;  // one slice of the ports
+constexpr std::size_t kSampleSlices = 20;
 
 }  // namespace
 
@@ -44,11 +48,13 @@ App::App(boost::asio::io_context& io, config::NodeSettings settings, std::string
       started_(net::Clock::now()),
       loop_delay_(io),
       next_hops_(io, [this](const auto& changes) { next_hops_changed(changes); }),
-      drain_timer_(io),
+      punts_(io),
+      violations_(io),
       tick_timer_(io),
       reconcile_timer_(io),
       check_timer_(io),
-      confirm_timer_(io) {}
+      confirm_timer_(io),
+      sample_timer_(io) {}
 
 App::~App() = default;
 
@@ -115,9 +121,13 @@ std::expected<void, std::string> App::open_data_path(const config::NodeSettings&
     auto path = dataplane::FastPath::open(options);
     if (!path) return std::unexpected(path.error().what);
     fast_path_ = std::move(*path);
+    underlay_ = std::make_unique<Underlay>(*fast_path_, log_);
     log_.logger().info("eBPF data path: {}, pinned in {}", fast_path_->attach_mode(),
                        settings.pin_directory);
-    arm_drain(false);
+    punts_.assign(::dup(fast_path_->punt_descriptor()));
+    arm_drain();
+    violations_.assign(::dup(fast_path_->violation_descriptor()));
+    arm_drain_violations();
   }
   if (kernel_) return {};
   auto kernel = dataplane::open_kernel(io_);
@@ -137,6 +147,7 @@ std::expected<void, std::string> App::open_data_path(const config::NodeSettings&
   });
   arm_reconcile(kReconcileEvery);
   arm_check();
+  arm_sample();
   return {};
 }
 
@@ -147,6 +158,7 @@ std::expected<void, std::string> App::start_data_path() {
   for (const auto& domain : settings_.domains)
     if (auto begun = add_domain(domain)->start(now); !begun) return begun;
   drop_stale_ports();
+  apply_underlay();
   arm_tick();
   return {};
 }
@@ -157,6 +169,7 @@ Domain* App::add_domain(const config::BroadcastDomain& settings) {
   domains_.push_back(std::make_unique<Domain>(
       settings, settings_.policies,
       Services{io_, *speaker_, *kernel_, fast_path_.get(), *sender_, soft_policy_, log_}));
+  domains_.back()->traffic().set_interval(settings_.report_interval);
   return domains_.back().get();
 }
 
@@ -210,12 +223,14 @@ void App::stop_exports() {
 }
 
 void App::finish() {
-  drain_timer_.cancel();
+  punts_.close();
+  violations_.close();
   tick_timer_.cancel();
   reconcile_timer_.cancel();
   check_timer_.cancel();
   confirm_timer_.cancel();
   next_hops_.stop();
+  sample_timer_.cancel();
   io_.stop();
 }
 
@@ -229,6 +244,8 @@ void App::kernel_event(const dataplane::KernelEvent& event) {
     arm_reconcile(kReconcileAfterLoss);
     return;
   }
+  if (const auto* link = std::get_if<dataplane::LinkChanged>(&event); link != nullptr && underlay_)
+    underlay_->link_changed(*link);
   for (const auto& domain : domains_) {
     if (const auto* link = std::get_if<dataplane::LinkChanged>(&event)) {
       if (domain->is_device(link->index) && (!link->exists || !link->up))
@@ -259,6 +276,7 @@ void App::routes_changed(const std::vector<bgp::RibChange>& changes) {
     for (const auto& domain : domains_) domain->remote_route(*route, change.attributes, now);
   }
   for (const auto& domain : domains_) domain->flush();
+  sync_underlay();
   arm_tick();
 }
 
@@ -292,6 +310,25 @@ void App::converge() {
   if (std::exchange(converged_, true)) return;
   log_.logger().info("{}: all neighbors have told what they have", settings_.name);
   for (const auto& domain : domains_) domain->converged(net::Clock::now());
+  sync_underlay();
+  if (underlay_) underlay_->converged();
+}
+
+void App::apply_underlay() {
+  if (!underlay_) return;
+  auto links = kernel_->links();
+  if (!links) log_.logger().error("underlay: {}", links.error().what);
+  sync_underlay();  // before frames are judged by them
+  underlay_->apply(settings_, links ? *links : std::vector<dataplane::LinkChanged>{});
+}
+
+void App::sync_underlay() {
+  if (!underlay_) return;
+  std::set<net::IpAddress> vteps;
+  for (const auto& domain : domains_)
+    if (domain->uses_ebpf())
+      vteps.insert(domain->flood_peers().begin(), domain->flood_peers().end());
+  if (vteps != underlay_->vteps()) underlay_->set_vteps(vteps);
 }
 
 void App::drain() {
@@ -304,19 +341,53 @@ void App::drain() {
       },
       kPuntsPerTurn);
   if (count > 0) {
-    last_punt_ = now;
     for (const auto& domain : domains_) domain->flush();
     arm_tick();
   }
 }
 
-void App::arm_drain(bool busy) {
-  if (!fast_path_) return;
-  drain_timer_.expires_after(busy ? kDrainBusy : kDrainIdle);
-  drain_timer_.async_wait([this](const boost::system::error_code& error) {
+void App::arm_drain() {
+  punts_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                    [this](const boost::system::error_code& error) {
+                      if (error) return;
+                      drain();
+                      arm_drain();  // comes back at once while punts are left
+                    });
+}
+
+void App::drain_violations() {
+  const auto now = net::Clock::now();
+  const std::size_t count = fast_path_->drain_violations(
+      [&](const dataplane::Violation& violation) {
+        for (const auto& domain : domains_)
+          if (domain->has_port(violation.port)) domain->violation(violation, now);
+        if (underlay_->has_device(violation.port)) underlay_->violation(violation, now);
+      },
+      kViolationsPerTurn);
+  if (count > 0) {
+    for (const auto& domain : domains_) domain->flush();
+    arm_tick();
+  }
+}
+
+void App::arm_drain_violations() {
+  violations_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                         [this](const boost::system::error_code& error) {
+                           if (error) return;
+                           drain_violations();
+                           arm_drain_violations();
+                         });
+}
+
+void App::arm_sample() {
+  sample_timer_.expires_after(kSampleEvery);
+  sample_timer_.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
-    drain();
-    arm_drain(net::Clock::now() - last_punt_ < kBusyFor);
+    const auto now = net::Clock::now();
+    for (const auto& domain : domains_) domain->sample(sample_slice_, kSampleSlices, now);
+    sample_slice_ = (sample_slice_ + 1) % kSampleSlices;
+    arm_tick();
+    arm_sample();
   });
 }
 
@@ -371,6 +442,11 @@ void App::arm_reconcile(net::Duration delay) {
             domain->link_changed(link, now);
     for (const auto& domain : domains_) domain->reconcile(now);
     check_next_hops();
+    if (underlay_) {
+      if (auto links = kernel_->links())
+        for (const auto& link : *links) underlay_->link_changed(link);
+      sync_underlay();
+    }
     arm_tick();
     arm_reconcile(kReconcileEvery);
   });
@@ -404,12 +480,15 @@ void App::teardown(std::function<void(std::string)> done) {
   log_.logger().info("{}: teardown asked for: removing the data path", settings_.name);
   speaker_->stop(false, "teardown", [this, done = std::move(done)] {
     std::vector<std::string> problems;
-    drain_timer_.cancel();
+    punts_.close();
+    violations_.close();
     reconcile_timer_.cancel();
     check_timer_.cancel();
     tick_timer_.cancel();
+    sample_timer_.cancel();
     domains_.clear();
     stop_exports();
+    underlay_.reset();
     fast_path_.reset();
     if (kernel_) remove_data_path(settings_, *kernel_, problems);
     std::string text;

@@ -4,11 +4,13 @@
 //   Speaker --best routes--> App --by route--> Domain --actions--> Kernel, FastPath, Speaker
 //   Kernel, FastPath (ring buffer) --events--> App --by port--> Domain
 //
-// One thread. Timers: the ring buffer every 1 to 5 ms, the domains' deadlines, programs and flags
-// of the ports every 2 s, a full reconciliation every 30 s, 50 ms after lost kernel events, and
-// soon after somebody else changed a table of ours.
+// One thread. The kernel wakes it for the ring buffers. Timers: the domains' deadlines, the counters
+// of all ports every 2 s, a few at a time, programs and flags of the ports every 2 s, a full
+// reconciliation every 30 s, 50 ms after lost kernel events, and soon after somebody else changed a
+// table of ours.
 #pragma once
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstdint>
@@ -37,6 +39,7 @@ class ControlServer;
 class MetricsServer;
 class Monitor;
 class MrtWriter;
+class Underlay;
 
 struct ReloadOptions {
   bool force = false;                           // even if many members would go
@@ -74,6 +77,7 @@ class App {
   [[nodiscard]] const bgp::io::Speaker& speaker() const { return *speaker_; }
   [[nodiscard]] const std::vector<std::unique_ptr<Domain>>& domains() const { return domains_; }
   [[nodiscard]] const dataplane::FastPath* fast_path() const { return fast_path_.get(); }
+  [[nodiscard]] const Underlay* underlay() const { return underlay_.get(); }  // null: no programs
   [[nodiscard]] const dataplane::PacketSender* sender() const { return sender_.get(); }
   [[nodiscard]] net::TimePoint started() const { return started_; }
   [[nodiscard]] bool converged() const { return converged_; }
@@ -115,8 +119,13 @@ class App {
       const std::function<void(const evpn::Route&, const bgp::AttributesPtr&)>& visit);
   void converge();
   void drain();
-  void arm_drain(bool busy);
+  void arm_drain();
+  void drain_violations();
+  void arm_drain_violations();
   void arm_tick();
+  void arm_sample();
+  void sync_underlay();  // VTEPs that may send
+  void apply_underlay();
   void arm_reconcile(net::Duration delay);
   void arm_check();
   void finish();
@@ -138,14 +147,17 @@ class App {
   LoopDelay loop_delay_;
   std::unique_ptr<dataplane::Kernel> kernel_;
   std::unique_ptr<dataplane::FastPath> fast_path_;
+  std::unique_ptr<Underlay> underlay_;
   std::unique_ptr<dataplane::PacketSender> sender_;
   dataplane::SoftPolicy soft_policy_;
   std::vector<std::unique_ptr<Domain>> domains_;
   std::unique_ptr<ControlServer> control_;
   std::unique_ptr<MetricsServer> metrics_;
   NextHops next_hops_;
-  boost::asio::steady_timer drain_timer_, tick_timer_, reconcile_timer_, check_timer_,
-      confirm_timer_;
+  boost::asio::posix::stream_descriptor punts_, violations_;
+  boost::asio::steady_timer tick_timer_, reconcile_timer_, check_timer_, confirm_timer_,
+      sample_timer_;
+  std::size_t sample_slice_ = 0;
   net::TimePoint last_reconcile_{};
   // The settings before a reload that is not confirmed.
   struct Unconfirmed {
@@ -153,7 +165,6 @@ class App {
     net::TimePoint until;
   };
   std::optional<Unconfirmed> unconfirmed_;
-  net::TimePoint last_punt_{};
   bool converged_ = false;
   bool stopping_ = false;
   uint64_t events_lost_ = 0, reconciliations_ = 0, undecodable_routes_ = 0;

@@ -21,6 +21,7 @@
 #include "daemon/monitor.h"
 #include "daemon/mrt_writer.h"
 #include "daemon/neighbor_commands.h"
+#include "daemon/port_commands.h"
 #include "daemon/proxy_commands.h"
 #include "daemon/reload_commands.h"
 #include "daemon/trace.h"
@@ -126,6 +127,7 @@ struct ControlServer::Connection : std::enable_shared_from_this<Connection> {
     if (command == "trace") return trace(arguments);
     if (const auto done = act_on_neighbor(app, command, arguments)) return result(*done);
     if (const auto done = act_on_address(app, command, arguments)) return result(*done);
+    if (const auto done = act_on_port(app, command, arguments)) return result(*done);
     fail("unknown command \"" + command + "\"");
   }
 

@@ -21,12 +21,6 @@
 namespace peerland {
 namespace {
 
-const dataplane::BumPolicy& policy_of(const Domain::Policies& policies, const std::string& name) {
-  static const dataplane::BumPolicy fallback = dataplane::peering_policy();
-  const auto found = policies.find(name);
-  return found == policies.end() ? fallback : found->second;
-}
-
 // Not at a veth: what is sent by XDP there is lost, without a word, unless the peer has a program
 // or GRO, which cannot be seen from here.
 bool wants_xdp(const PortState& port) {
@@ -60,7 +54,7 @@ Domain::Domain(const config::BroadcastDomain& settings, const Policies& policies
       services_(services),
       vrf_(settings.evpn),
       responder_(settings.proxy, settings.evpn.vni.value) {
-  for (const auto& port : settings_.ports) ports_[port.interface].settings = port;
+  for (const auto& port : settings_.ports) ports_[port.interface].settings = in_force(port);
 }
 
 Domain::~Domain() {
@@ -80,7 +74,13 @@ dataplane::PortConfig Domain::port_config(const PortState& port) const {
   dataplane::PortConfig config;
   config.index = port.index;
   config.vni = settings_.evpn.vni;
-  config.policy = policy_of(policies_, port.settings.policy);
+  config.name = port.settings.interface;
+  config.policy = policy_of(port);
+  config.policy.observe = observes(port);
+  config.gate = port.guard.open()                              ? dataplane::Gate::Open
+                : port.guard.state() == GuardState::Quarantine ? dataplane::Gate::Quarantine
+                                                               : dataplane::Gate::Shut;
+  config.own_macs = own_macs();
   config.proxy = settings_.proxy.profile != proxyarp::Profile::Off;
   // A list of several MACs: the one in use is found by seeing it (RFC 9161 section 3.2).
   config.learn = settings_.proxy.learns() || port.settings.macs.size() > 1;
@@ -91,7 +91,8 @@ dataplane::PortConfig Domain::port_config(const PortState& port) const {
   }
   config.xdp = wants_xdp(port);
   config.macs = port.settings.macs;
-  config.enforce_macs = port.settings.enforce_macs && !port.settings.macs.empty();
+  config.enforce_macs = port.settings.enforce_macs;
+  config.observe_macs = security_of(port).macs == dataplane::Reaction::Count;
   return config;
 }
 
@@ -100,7 +101,8 @@ dataplane::PortConfig Domain::core_config() const {
   config.index = devices_.vxlan;
   config.kind = dataplane::PortKind::Core;
   config.vni = settings_.evpn.vni;
-  config.policy = policy_of(policies_, settings_.core_policy);
+  config.name = settings_.links.vxlan;
+  config.policy = core_policy();
   config.proxy = false;
   if (settings_.proxy.profile != proxyarp::Profile::Off) config.own_mac = own_mac();
   return config;
@@ -191,6 +193,8 @@ std::expected<void, std::string> Domain::start(net::TimePoint now) {
   started_ = true;
   run(vrf_.start(now), now);
   identify(now);
+  note_expiry(now);
+  for (auto& [name, port] : ports_) configure_guard(port, now);
   auto links = services_.kernel.links();
   if (!links) return failed(links.error().what);
   for (const auto& link : *links) link_changed(link, now);
@@ -231,7 +235,8 @@ void Domain::apply(const config::BroadcastDomain& settings, const Policies& poli
   policies_ = policies;
   if (other_devices) change_devices();
   std::map<std::string, dataplane::MemberPort> wanted;
-  for (const auto& port : settings.ports) wanted[port.interface] = port;
+  for (const auto& port : settings.ports) wanted[port.interface] = in_force(port);
+  note_expiry(now);
   for (auto it = ports_.begin(); it != ports_.end();) {
     if (wanted.contains(it->first)) {
       ++it;
@@ -249,6 +254,8 @@ void Domain::apply(const config::BroadcastDomain& settings, const Policies& poli
         services_.soft_policy.remove_port(port.index);
     }
     port_names_.erase(port.index);
+    traffic_.forget(it->first);
+    violation_log_.forget(it->first);
     it = ports_.erase(it);
   }
   std::string problem;
@@ -258,20 +265,7 @@ void Domain::apply(const config::BroadcastDomain& settings, const Policies& poli
   identify(now);
   auto links = services_.kernel.links();
   for (const auto& [name, port_settings] : wanted) {
-    PortState& port = ports_[name];
-    const auto before = std::exchange(port.settings, port_settings);
-    if (!port.attached) continue;
-    for (const auto& mac : before.macs) {
-      if (contains(port_settings.macs, mac)) continue;
-      check(services_.kernel.remove_port_mac(port.index, mac));
-      run(vrf_.local_mac_gone(mac, port.index, now), now);
-    }
-    if (uses_ebpf())
-      check(services_.fast_path->set_port(port_config(port)));
-    else
-      services_.soft_policy.set_port(port_config(port));
-    if (!uses_ebpf() && traps() != traps_before) open_capture(port);
-    if (port.up) provision(port, now);
+    change_port(ports_[name], port_settings, traps() != traps_before, now);
   }
   if (check(links))
     for (const auto& link : *links) link_changed(link, now);
@@ -312,15 +306,21 @@ void Domain::link_changed(const dataplane::LinkChanged& event, net::TimePoint no
   // A renamed or deleted interface leaves its port.
   if (PortState* known = port_by_index(event.index);
       known != nullptr && (!event.exists || known->settings.interface != event.name)) {
+    const bool was_attached = std::exchange(known->attached, false);
     set_up(*known, false, now);
-    if (uses_ebpf())
-      check(services_.fast_path->remove_port(known->index));
-    else
+    // Under a name that is no port's it must not stay in the bridge without the programs.
+    if (event.exists && !ports_.contains(event.name) && was_attached)
+      check(services_.kernel.detach_port(known->index));
+    // The programs of a renamed one stay, and with them its counters: its name may come back.
+    if (!uses_ebpf())
       services_.soft_policy.remove_port(known->index);
+    else if (!event.exists)
+      check(services_.fast_path->remove_port(known->index));
     known->capture.reset();
     known->index = {};
-    known->attached = false;
     port_names_.erase(event.index);
+    if (std::exchange(known->link, false))
+      guard_changed(*known, known->guard.link_changed(now), now);
   }
   if (!event.exists) return;
   const auto found = ports_.find(event.name);
@@ -331,10 +331,15 @@ void Domain::link_changed(const dataplane::LinkChanged& event, net::TimePoint no
     port.attached = false;
     port_names_[event.index] = event.name;
   }
-  if (port.attached && event.bridge.value == 0 && now - port.since > std::chrono::seconds(1))
+  const bool belongs = uses_ebpf() || port.guard.open();  // else it is no port of the bridge
+  if (port.attached && belongs && event.bridge.value == 0 &&
+      now - port.since > std::chrono::seconds(1))
     repaired(fmt::format("{} had left the bridge", port_text(port.index)));
   if (!port.attached || event.bridge != devices_.bridge) attach(port, now);
-  if (port.attached) set_up(port, event.up, now);
+  if (!port.attached) return;
+  if (std::exchange(port.link, event.up) != event.up)
+    guard_changed(port, port.guard.link_changed(now), now);
+  set_up(port, port.link && port.guard.open(), now);
 }
 
 // pcap mode. A second time it takes the place of the first, which has caught what came until then.
@@ -369,7 +374,8 @@ void Domain::attach(PortState& port, net::TimePoint now) {
     services_.soft_policy.set_port(port_config(port));
     open_capture(port);
   }
-  if (port.problem.empty()) {
+  // Where the kernel forwards without programs, a closed port is no port of the bridge.
+  if (port.problem.empty() && (uses_ebpf() || port.guard.open())) {
     if (auto joined = services_.kernel.attach_port(
             devices_, port.index, settings_.links.flood_unknown_unicast, uses_ebpf());
         !joined)
@@ -413,7 +419,7 @@ void Domain::seen(PortState& port, net::MacAddress mac, bool by_bridge, net::Tim
   if (!mac.is_unicast() || !port.up) return;
   if (!by_bridge) asked_.erase(mac);  // it is there; what the bridge says may be our own doing
   const bool provisioned = contains(port.settings.macs, mac);
-  if (!provisioned && port.settings.enforce_macs && !port.settings.macs.empty()) return;
+  if (refuses(port, mac)) return;
   const auto place = vrf_.place_of(mac);
   if (const auto* at = std::get_if<evpn::AtPort>(&place); at != nullptr && at->port == port.index)
     return;

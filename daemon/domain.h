@@ -19,6 +19,9 @@
 #include "bgp/io/speaker.h"
 #include "config/settings.h"
 #include "daemon/log.h"
+#include "daemon/port_guard.h"
+#include "daemon/traffic.h"
+#include "daemon/violation_log.h"
 #include "dataplane/fast_path.h"
 #include "dataplane/kernel.h"
 #include "dataplane/packet_io.h"
@@ -49,10 +52,14 @@ struct Services {
 
 // A member port as it is now.
 struct PortState {
+  // As given, with the temporary MACs that are not over among `macs`.
   dataplane::MemberPort settings;
   net::IfIndex index;  // 0: the interface does not exist
   bool attached = false;
-  bool up = false;
+  bool link = false;  // of the interface
+  bool up = false;    // link and guard
+  PortGuard guard;
+  std::array<uint64_t, kViolationKinds> violations{};  // reported, by GuardCause
   net::TimePoint since{};
   uint64_t flaps = 0;
   std::string problem;  // why it is not attached
@@ -99,6 +106,10 @@ class Domain {
             net::TimePoint now);
   // Next-hop tracking, see evpn::MacVrf::reachable().
   void reachable(const net::IpAddress& vtep, bool yes, net::TimePoint now);
+  // A frame was dropped at a port: for its security, or because the policy does not have it.
+  void violation(const dataplane::Violation& violation, net::TimePoint now);
+  // Reads the counters of one in `slices` ports, for rates, intervals and storms.
+  void sample(std::size_t slice, std::size_t slices, net::TimePoint now);
   // Carries out what was collected; call at the end of each batch of events.
   void flush();
   // Everybody has told us what there is: what an earlier run left and nobody announced again goes.
@@ -121,6 +132,10 @@ class Domain {
   bool clear_duplicate(const net::MacAddress& mac, net::TimePoint now);
   bool set_sponge(const net::IpAddress& ip, proxyarp::SpongeState state, net::TimePoint now);
   bool probe(const net::IpAddress& ip, net::TimePoint now);
+  // Quarantine or Shut until Open is said; an error says why it is not to be.
+  [[nodiscard]] std::expected<std::string, std::string> set_port(const std::string& name,
+                                                                 GuardState wanted,
+                                                                 net::TimePoint now);
   // While one of its traces lasts, an address is answered for by the responder, not the kernel.
   void add_trace(const TracePtr& trace);
   void remove_trace(const TracePtr& trace);
@@ -152,9 +167,20 @@ class Domain {
   [[nodiscard]] std::string port_text(net::IfIndex port) const;  // "m1 (AS64501 Alpha Net)"
   [[nodiscard]] const PortState* find_port(net::IfIndex port) const;
   [[nodiscard]] std::vector<dataplane::Counter> frame_counters(net::IfIndex port) const;
+  [[nodiscard]] const TrafficMeter& traffic() const { return traffic_; }
+  [[nodiscard]] TrafficMeter& traffic() { return traffic_; }
+  [[nodiscard]] const ViolationLog& violation_log() const { return violation_log_; }
+  [[nodiscard]] const dataplane::BumPolicy& policy_of(const PortState& port) const;
+  [[nodiscard]] const dataplane::BumPolicy& core_policy() const;
+  [[nodiscard]] bool observes(const PortState& port) const;
+  [[nodiscard]] dataplane::SecuritySettings security_of(const PortState& port) const;
+  [[nodiscard]] bool uses_ebpf() const {
+    return settings_.responder == dataplane::ResponderKind::Ebpf;
+  }
+  // VTEPs that frames may come from.
+  [[nodiscard]] const std::set<net::IpAddress>& flood_peers() const { return core_flood_; }
 
  private:
-  bool uses_ebpf() const { return settings_.responder == dataplane::ResponderKind::Ebpf; }
   PortState* port_by_index(net::IfIndex port);
   dataplane::PortConfig port_config(const PortState& port) const;
   dataplane::PortConfig core_config() const;
@@ -163,6 +189,25 @@ class Domain {
   // Tells responder and MAC-VRF what our own questions are asked from.
   void identify(net::TimePoint now);
   std::vector<dataplane::TrapMac> traps() const;
+  std::vector<net::MacAddress> own_macs() const;
+  // --- port security (domain_guard.cpp)
+  dataplane::MemberPort in_force(const dataplane::MemberPort& given) const;
+  void configure_guard(PortState& port, net::TimePoint now);
+  void change_port(PortState& port, const dataplane::MemberPort& fresh, bool traps_changed,
+                   net::TimePoint now);
+  void expire_macs(net::TimePoint now);
+  void note_expiry(net::TimePoint now);
+  bool refuses(const PortState& port, net::MacAddress mac) const;
+  void report(net::IfIndex port, ViolationEntry entry, net::TimePoint now);
+  void report_frame(net::IfIndex port, GuardCause kind, const char* reason,
+                    std::span<const uint8_t> frame, net::TimePoint now);
+  void report_loop(const evpn::MacPlace& at, net::MacAddress mac, net::TimePoint now);
+  std::string violation_text(net::IfIndex port, const ViolationEntry& entry) const;
+  GuardCause kind_of(const dataplane::Violation& violation) const;
+  void guard_changed(PortState& port, const PortGuard::Change& change, net::TimePoint now);
+  void settle(net::TimePoint now);
+  net::TimePoint guard_deadline() const;
+  void refresh_gate(PortState& port);
   bool is_trapped(std::span<const uint8_t> frame) const;
   void open_capture(PortState& port);
   bool configure_core(std::string& problem);
@@ -242,6 +287,11 @@ class Domain {
   std::map<net::MacAddress, Asked> asked_;   // aged, and asked whether they are there
   std::array<VerdictCounts, 2> verdicts_{};  // ARP, neighbor discovery
   std::vector<TracePtr> traces_;
+  TrafficMeter traffic_;
+  ViolationLog violation_log_;
+  // Reports for the guards, which may take ports down: not while actions are carried out.
+  std::vector<std::pair<net::IfIndex, GuardCause>> guard_reports_;
+  net::TimePoint next_expiry_ = net::kNever;  // of a temporary MAC
   bool converged_ = false;
   bool started_ = false;
 };

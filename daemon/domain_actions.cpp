@@ -172,7 +172,7 @@ void Domain::carry_out(const proxyarp::AntiSpoofDown& down, net::TimePoint now) 
 // --- timers
 
 net::TimePoint Domain::deadline() const {
-  net::TimePoint next = std::min(vrf_.deadline(), responder_.deadline());
+  net::TimePoint next = std::min({vrf_.deadline(), responder_.deadline(), guard_deadline()});
   for (const auto& [mac, asked] : asked_) next = std::min(next, asked.until);
   return next;
 }
@@ -181,6 +181,7 @@ void Domain::tick(net::TimePoint now) {
   if (vrf_.deadline() <= now) run(vrf_.tick(now), now);
   if (responder_.deadline() <= now) run(responder_.tick(now), now);
   give_up_silent(now);
+  if (guard_deadline() <= now) settle(now);
   flush();
 }
 

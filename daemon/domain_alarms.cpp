@@ -56,6 +56,7 @@ void Domain::alarm(const evpn::Alarm& alarm) {
   switch (alarm.kind) {
     case evpn::AlarmKind::DuplicateMac:
       ++counters_.duplicate_macs;
+      report_loop(alarm.second, alarm.mac, net::Clock::now());
       text = fmt::format("duplicate MAC {}: moves between {}; frozen", mac, places);
       break;
     case evpn::AlarmKind::DuplicateMacCleared:
@@ -63,6 +64,7 @@ void Domain::alarm(const evpn::Alarm& alarm) {
       break;
     case evpn::AlarmKind::StickyMacElsewhere:
       ++counters_.sticky_violations;
+      report_loop(alarm.second, alarm.mac, net::Clock::now());
       text = fmt::format("provisioned MAC {} seen at a second place: {}", mac, places);
       break;
     case evpn::AlarmKind::VtepMismatch:

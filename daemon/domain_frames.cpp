@@ -41,6 +41,8 @@ void Domain::punt(net::IfIndex port, std::span<const uint8_t> frame, bool copy, 
   switch (outcome.verdict) {
     case proxyarp::Verdict::SpoofedSender:
     case proxyarp::Verdict::NotOwner:
+      report_frame(port, GuardCause::Spoofing, proxyarp::to_string(outcome.verdict), frame, now);
+      break;
     case proxyarp::Verdict::MalformedArp:
     case proxyarp::Verdict::MalformedNd: break;
     default: seen(*state, source_of(frame), false, now);
@@ -86,6 +88,7 @@ bool Domain::is_trapped(std::span<const uint8_t> frame) const {
 void Domain::soft_frame(net::IfIndex port, std::span<const uint8_t> frame, net::TimePoint now) {
   if (frame.size() < kEthernetHeader) return;
   const bool core = port == devices_.vxlan;
+  if (const PortState* from = find_port(port); from != nullptr && !from->guard.open()) return;
   if (!core && is_trapped(frame)) return punt(port, frame, false, true, now);
   const auto direction = core ? dataplane::Direction::Decap : dataplane::Direction::Ingress;
   if (!services_.soft_policy.pass(port, direction, frame, now)) {

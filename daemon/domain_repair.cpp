@@ -79,6 +79,7 @@ void Domain::check_ports() {
   for (const auto& [name, port] : ports_) {
     if (!port.attached) continue;
     repair(port.index);
+    if (!uses_ebpf() && !port.guard.open()) continue;
     check(services_.kernel.attach_port(devices_, port.index, settings_.links.flood_unknown_unicast,
                                        uses_ebpf()));
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "daemon/app.h"
+#include "daemon/domain_walk.h"
 #include "daemon/json_values.h"
 #include "daemon/list_answer.h"
 #include "daemon/proxy_view.h"
@@ -19,45 +20,6 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t kRows = 64;  // between two looks at the clock
-
-using Rows = std::vector<std::string>;
-
-void add(Rows& rows, const json::object& row) { rows.push_back(json::serialize(row)); }
-
-// Walks over the domains and, inside of each, over whatever has a key. `step` adds the rows behind
-// `last` and moves it; false: the domain is through.
-template <class Key>
-class DomainWalk {
- public:
-  using Step = bool (*)(const Domain& domain, const Filter& filter, std::optional<Key>& last,
-                        Rows& rows);
-  DomainWalk(const App& app, const Filter& filter, Step step)
-      : app_(app), filter_(filter), step_(step) {
-    for (const auto& domain : app.domains())
-      if (wants(filter, *domain)) names_.push_back(domain->settings().name);
-  }
-
-  bool operator()(Rows& rows) {
-    if (at_ == names_.size()) return false;
-    const auto& domains = app_.domains();
-    const auto found = std::ranges::find_if(
-        domains, [&](const auto& domain) { return domain->settings().name == names_[at_]; });
-    if (found == domains.end() || !step_(**found, filter_, last_, rows)) {
-      last_.reset();
-      ++at_;
-    }
-    return at_ < names_.size();
-  }
-
- private:
-  const App& app_;
-  Filter filter_;
-  Step step_;
-  std::vector<std::string> names_;
-  std::size_t at_ = 0;
-  std::optional<Key> last_;
-};
-
 // --- MACs
 
 void add_mac(const Domain& domain, const Filter& filter, const evpn::MacView& view, Rows& rows) {
@@ -98,87 +60,6 @@ bool step_macs(const Domain& domain, const Filter& filter, std::optional<net::Ma
   for (const auto& view : views) add_mac(domain, filter, view, rows);
   if (!views.empty()) last = views.back().mac;
   return views.size() == kRows;
-}
-
-// --- ports, one at a time: their counters are read from the kernel
-
-// The next member port behind `last`, and then, once, null for the VXLAN device. False: no more.
-bool next_port(const Domain& domain, std::optional<std::string>& last, const PortState*& port) {
-  port = nullptr;
-  if (last && last->empty()) return false;  // the device was there
-  const auto& ports = domain.ports();
-  const auto next = last ? ports.upper_bound(*last) : ports.begin();
-  if (next == ports.end()) {
-    last = "";
-    return true;
-  }
-  port = &next->second;
-  last = next->first;
-  return true;
-}
-
-json::array counter_rows(const Domain& domain, net::IfIndex index) {
-  json::array rows;
-  for (const auto& c : domain.frame_counters(index))
-    rows.push_back(json::object{{"direction", dataplane::to_string(c.direction)},
-                                {"class", c.bum_class},
-                                {"reason", c.reason},
-                                {"dropped", c.dropped},
-                                {"packets", c.packets},
-                                {"bytes", c.bytes}});
-  return rows;
-}
-
-void add_port(const Domain& domain, const PortState& port, Rows& rows) {
-  json::array allowed, addresses;
-  for (const auto& mac : port.settings.macs) allowed.emplace_back(to_string(mac));
-  for (const auto& address : port.settings.addresses) addresses.emplace_back(to_string(address));
-  json::object responder;
-  for (std::size_t i = 0; i < port.verdicts.size(); ++i)
-    if (port.verdicts[i] > 0)
-      responder[proxyarp::to_string(static_cast<proxyarp::Verdict>(i))] = port.verdicts[i];
-  const bool seen = port.since != net::TimePoint{};
-  json::object row{
-      {"domain", domain.settings().name},
-      {"vni", domain.settings().evpn.vni.value},
-      {"port", port.settings.interface},
-      {"state", port.index.value == 0 ? "missing"
-                : !port.attached      ? "failed"
-                : port.up             ? "up"
-                                      : "down"},
-      {"problem", optional_text(port.problem)},
-      {"since_seconds", seen ? seconds_between(port.since, net::Clock::now()) : 0},
-      {"flaps", port.flaps},
-      {"policy", port.settings.policy},
-      {"attached",
-       port.attached ? json::value(domain.attach_mode(port.index)) : json::value(nullptr)},
-      {"macs", std::move(allowed)},
-      {"enforce_macs", port.settings.enforce_macs && !port.settings.macs.empty()},
-      {"addresses", std::move(addresses)},
-      {"frames", port.index.value == 0 ? json::array{} : counter_rows(domain, port.index)},
-      {"responder", std::move(responder)},
-  };
-  add_member(row, &port.settings);
-  add(rows, row);
-}
-
-bool step_ports(const Domain& domain, const Filter& filter, std::optional<std::string>& last,
-                Rows& rows) {
-  const PortState* port = nullptr;
-  if (!next_port(domain, last, port)) return false;
-  const std::string& name =
-      port != nullptr ? port->settings.interface : domain.settings().links.vxlan;
-  if (!filter.port.empty() && filter.port != name) return true;
-  if (port != nullptr)
-    add_port(domain, *port, rows);
-  else
-    add(rows, json::object{{"domain", domain.settings().name},
-                           {"vni", domain.settings().evpn.vni.value},
-                           {"port", name},
-                           {"state", "core"},
-                           {"policy", domain.settings().core_policy},
-                           {"frames", counter_rows(domain, domain.vxlan())}});
-  return true;
 }
 
 // --- drops
@@ -239,10 +120,6 @@ int64_t seconds_between(net::TimePoint from, net::TimePoint to) {
 
 std::expected<Answer, std::string> show_macs(const App& app, const Filter& filter) {
   return list_answer("macs", DomainWalk<net::MacAddress>(app, filter, step_macs));
-}
-
-std::expected<Answer, std::string> show_ports(const App& app, const Filter& filter) {
-  return list_answer("ports", DomainWalk<std::string>(app, filter, step_ports));
 }
 
 std::expected<Answer, std::string> show_drops(const App& app, const Filter& filter) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// What is shown of broadcast domains: their MACs and ports, made in pieces.
+// What is shown of broadcast domains: their MACs and drops, made in pieces.
 #pragma once
 #include <cstdint>
 #include <expected>
@@ -18,7 +18,6 @@ class Domain;
 [[nodiscard]] int64_t seconds_between(net::TimePoint from, net::TimePoint to);
 
 [[nodiscard]] std::expected<Answer, std::string> show_macs(const App& app, const Filter& filter);
-[[nodiscard]] std::expected<Answer, std::string> show_ports(const App& app, const Filter& filter);
 [[nodiscard]] std::expected<Answer, std::string> show_drops(const App& app, const Filter& filter);
 
 }  // namespace peerland

@@ -28,6 +28,27 @@ std::optional<bool> flag(const std::string& text) {
   return std::nullopt;
 }
 
+constexpr std::size_t kLongestFrame = 9234;  // jumbo, with an Ethernet header and two tags
+
+// Hexadecimal digits, at most a jumbo frame.
+std::optional<std::vector<uint8_t>> octets(const std::string& text) {
+  if (text.empty() || text.size() % 2 != 0 || text.size() / 2 > kLongestFrame) return std::nullopt;
+  std::vector<uint8_t> out(text.size() / 2);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const char* end = text.data() + 2 * i + 2;
+    const auto [stop, error] = std::from_chars(end - 2, end, out[i], 16);
+    if (error != std::errc{} || stop != end) return std::nullopt;
+  }
+  return out;
+}
+
+std::optional<dataplane::Direction> direction(const std::string& text) {
+  using enum dataplane::Direction;
+  for (const auto one : {Ingress, Egress, Decap, Encap})
+    if (text == dataplane::to_string(one)) return one;
+  return std::nullopt;
+}
+
 // What was wanted, when the value is none.
 const char* take(Filter& filter, std::string_view key, const std::string& text) {
   const auto word = [&](std::string& to) -> const char* {
@@ -69,6 +90,15 @@ const char* take(Filter& filter, std::string_view key, const std::string& text) 
                ? nullptr
                : "an IP address, a MAC address, or an AS number or name of a member";
   }
+  if (key == "intervals")
+    return (filter.intervals = number(text, 0, 96)) ? nullptr : "a number from 0 to 96";
+  if (key == "frame") {
+    auto frame = octets(text);
+    if (frame) filter.frame = std::move(*frame);
+    return frame ? nullptr : "an Ethernet frame in hexadecimal digits, at most 9234 octets";
+  }
+  if (key == "direction")
+    return (filter.direction = direction(text)) ? nullptr : "ingress, egress, decap or encap";
   if (key == "rejected") return boolean(filter.rejected);
   if (key == "flagged") return boolean(filter.flagged);
   if (key == "best") return boolean(filter.best);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "dataplane/settings.h"
 #include "net/ip_address.h"
 #include "net/mac_address.h"
 #include "net/route_distinguisher.h"
@@ -27,6 +28,9 @@ struct Filter {
   bool best = false;                       // only best paths
   bool why = false;
   std::optional<uint64_t> limit;  // of rows
+  std::vector<uint8_t> frame;     // an Ethernet frame
+  std::optional<dataplane::Direction> direction;
+  std::optional<uint64_t> intervals;  // of a report; 0: the one that runs
 };
 
 // A value that makes no sense, or a filter that is not one of `allowed`, is an error that names it.

@@ -25,6 +25,7 @@
 #include "daemon/monitor.h"
 #include "daemon/mrt_writer.h"
 #include "daemon/proxy_view.h"
+#include "daemon/underlay.h"
 
 #ifndef PEERLAN_VERSION
 #define PEERLAN_VERSION "unknown"
@@ -217,7 +218,9 @@ void collect_frames(const Domain& domain, const std::string& port, net::IfIndex 
                         {"direction", dataplane::to_string(c.direction)},
                         {"class", c.bum_class},
                         {"reason", c.reason},
-                        {"verdict", c.dropped ? "dropped" : "passed"}};
+                        {"verdict", c.dropped    ? "dropped"
+                                    : c.observed ? "observed"
+                                                 : "passed"}};
     out.counter("peerlan_port_frames_total",
                 "Frames that the BUM policy looked at, by class and reason", labels,
                 number(c.packets));
@@ -365,6 +368,59 @@ void collect_violations(const Domain& domain, const std::string& port, net::IfIn
                 with_more(labels, {{"reason", reason}}), number(packets));
 }
 
+void collect_guard(const PortState& port, const Labels& labels, Collector& out) {
+  for (const auto state :
+       {GuardState::Open, GuardState::Quarantine, GuardState::Shut, GuardState::Damped})
+    out.gauge("peerlan_port_guard_state", "1 for the present state, 0 for the others",
+              with_more(labels, {{"state", to_string(state)}}),
+              port.guard.state() == state ? 1 : 0);
+  out.counter("peerlan_port_closures_total",
+              "Times the port was closed for violations, storms or flaps", labels,
+              number(port.guard.closures()));
+  for (std::size_t i = 0; i < kViolationKinds; ++i)
+    out.counter("peerlan_port_violations_total", "Violations that were reported, by kind",
+                with_more(labels, {{"kind", to_string(static_cast<GuardCause>(i))}}),
+                number(port.violations[i]));
+}
+
+void collect_limits(const Domain& domain, const PortState& port, const Labels& labels,
+                    Collector& out) {
+  const auto& policy = domain.policy_of(port);
+  const auto limit = [&](const char* direction, const char* bum_class,
+                         const std::optional<dataplane::Limit>& of) {
+    if (!of) return;
+    const Labels all = with_more(labels, {{"direction", direction}, {"class", bum_class}});
+    if (of->packets_per_second)
+      out.gauge("peerlan_port_limit_packets", "Limit in packets a second", all,
+                number(*of->packets_per_second));
+    if (of->bits_per_second)
+      out.gauge("peerlan_port_limit_bits", "Limit in bits a second", all,
+                number(*of->bits_per_second));
+  };
+  for (std::size_t i = 0; i < dataplane::kBumClasses; ++i) {
+    const char* name = dataplane::to_string(static_cast<dataplane::BumClass>(i));
+    limit("ingress", name, policy.ingress[i]);
+    limit("egress", name, policy.egress[i]);
+  }
+  limit("egress", "total", policy.egress_total);
+}
+
+void collect_underlay(const Underlay& underlay, Collector& out) {
+  for (const auto& [name, device] : underlay.devices())
+    out.gauge("peerlan_underlay_protected", "1 when frames of unknown VTEPs are dropped there",
+              {{"interface", name}}, device.attached ? 1 : 0);
+  for (const auto& c : underlay.counters()) {
+    const std::string vtep = c.vtep.is_unspecified() ? "unknown" : to_string(c.vtep);
+    const auto count = [&](const char* verdict, uint64_t packets) {
+      out.counter("peerlan_vtep_frames_total", "Frames out of tunnels by VTEP and verdict",
+                  {{"vtep", vtep}, {"verdict", verdict}}, number(packets));
+    };
+    count("passed", c.packets - std::min(c.packets, c.observed_packets));
+    count("observed", c.observed_packets);
+    count("dropped", c.limited_packets);
+  }
+}
+
 void collect_domain(const Domain& domain, Collector& out) {
   const Labels name{{"domain", domain.settings().name},
                     {"vni", fmt::to_string(domain.settings().evpn.vni.value)}};
@@ -421,6 +477,8 @@ void collect_domain(const Domain& domain, Collector& out) {
               state.up ? 1 : 0);
     out.counter("peerlan_port_flaps_total", "Times the member port went down", labels,
                 number(state.flaps));
+    collect_guard(state, {{"domain", domain.settings().name}, {"port", port}}, out);
+    collect_limits(domain, state, {{"domain", domain.settings().name}, {"port", port}}, out);
     collect_frames(domain, port, state.index, out);
     collect_violations(domain, port, state.index, out);
   }
@@ -487,6 +545,7 @@ class Scrape {
                  number(app_.events_lost()));
     out_.counter("peerlan_reconciliations_total", "Full comparisons with the kernel", {},
                  number(app_.reconciliations()));
+    if (app_.underlay() != nullptr) collect_underlay(*app_.underlay(), out_);
     if (app_.fast_path() != nullptr)
       out_.counter("peerlan_punts_lost_total", "Punts that found the ring buffer full", {},
                    number(app_.fast_path()->punts_lost()));

@@ -16,7 +16,9 @@
 #include "daemon/json_values.h"
 #include "daemon/mrt_writer.h"
 #include "daemon/neighbor_view.h"
+#include "daemon/port_view.h"
 #include "daemon/proxy_view.h"
+#include "daemon/report.h"
 #include "daemon/route_view.h"
 #include "evpn/communities.h"
 
@@ -180,6 +182,10 @@ const View* find_view(const std::string& name) {
       {"explanation", {"ip", "port", "domain", "vni"}, show_explanation},
       {"ports", {"port", "domain", "vni"}, show_ports},
       {"drops", {"port", "domain", "vni"}, show_drops},
+      {"violations", {"mac", "port", "domain", "vni"}, show_violations},
+      {"underlay", {}, at_once<underlay>},
+      {"frame", {"frame", "port", "direction", "domain", "vni"}, show_frame},
+      {"report", {"intervals", "limit", "port", "domain", "vni"}, at_once<report>},
   };
   const auto found = std::ranges::find(kViews, name, &View::name);
   return found == kViews.end() ? nullptr : &*found;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // tcx is younger than libbpf 1.1: links are made by the plain system call, everything else of them
-// works through libbpf. A link's pin is called <ifindex>_in, <ifindex>_out or <ifindex>_xdp.
+// works through libbpf. A link's pin is called <ifindex>_in, <ifindex>_out, <ifindex>_xdp
+// or <ifindex>_under.
 #include "dataplane/bpf_attach.h"
 
 #include <bpf/bpf.h>
@@ -34,15 +35,20 @@ struct TcxAttributes {
   uint64_t expected_revision;
 };
 
+constexpr const char* kUnderlaySuffix = "_under";
+
 // Handle and priority of our clsact filters: to find them again.
-constexpr uint32_t kFilterHandle = 0x706c;
+constexpr uint32_t kFilterHandle = 0x706c, kUnderlayHandle = 0x706d;
 constexpr uint32_t kFilterPriority = 1;
+
+// The hook is on the way in.
+bool inward(int hook) { return hook == PL_IN || hook == kUnderlayHook; }
 
 int create_tcx_link(int program, uint32_t ifindex, int hook) {
   TcxAttributes attributes{};
   attributes.program = static_cast<uint32_t>(program);
   attributes.ifindex = ifindex;
-  attributes.attach_type = hook == PL_IN ? kTcxIngress : kTcxEgress;
+  attributes.attach_type = inward(hook) ? kTcxIngress : kTcxEgress;
   return static_cast<int>(
       syscall(SYS_bpf, BPF_LINK_CREATE, &attributes, static_cast<unsigned>(sizeof attributes)));
 }
@@ -89,26 +95,26 @@ bpf_tc_hook filter_hook(net::IfIndex port, int hook) {
   bpf_tc_hook out{};
   out.sz = sizeof out;
   out.ifindex = static_cast<int>(port.value);
-  out.attach_point = hook == PL_IN ? BPF_TC_INGRESS : BPF_TC_EGRESS;
+  out.attach_point = inward(hook) ? BPF_TC_INGRESS : BPF_TC_EGRESS;
   return out;
 }
-bpf_tc_opts filter_options() {
+bpf_tc_opts filter_options(int hook) {
   bpf_tc_opts out{};
   out.sz = sizeof out;
-  out.handle = kFilterHandle;
+  out.handle = hook == kUnderlayHook ? kUnderlayHandle : kFilterHandle;
   out.priority = kFilterPriority;
   return out;
 }
 
 bool has_filter(net::IfIndex port, int hook) {
   const auto where = filter_hook(port, hook);
-  auto options = filter_options();
+  auto options = filter_options(hook);
   return bpf_tc_query(&where, &options) == 0;
 }
 
 void drop_filter(net::IfIndex port, int hook) {
   const auto where = filter_hook(port, hook);
-  const auto options = filter_options();
+  const auto options = filter_options(hook);
   bpf_tc_detach(&where, &options);
 }
 
@@ -117,7 +123,7 @@ FastPathResult<void> attach_filter(net::IfIndex port, int hook, int program) {
   int status = bpf_tc_hook_create(&where);
   if (status != 0 && status != -EEXIST)
     return std::unexpected(bpf_error("clsact on device " + std::to_string(port.value), -status));
-  auto options = filter_options();
+  auto options = filter_options(hook);
   options.prog_fd = program;
   options.flags = BPF_TC_F_REPLACE;
   status = bpf_tc_attach(&where, &options);
@@ -149,7 +155,10 @@ bool tcx_supported() {
 }
 
 std::string Attachments::path(net::IfIndex port, int hook) const {
-  const char* suffix = hook == PL_IN ? "_in" : hook == PL_OUT ? "_out" : "_xdp";
+  const char* suffix = hook == PL_IN           ? "_in"
+                       : hook == PL_OUT        ? "_out"
+                       : hook == kUnderlayHook ? kUnderlaySuffix
+                                               : "_xdp";
   return folder_ + "/" + std::to_string(port.value) + suffix;
 }
 
@@ -207,6 +216,13 @@ void Attachments::detach(net::IfIndex port) const {
   }
 }
 
+void Attachments::detach_underlay(net::IfIndex device) const {
+  char name[IF_NAMESIZE];
+  drop_link(device, kUnderlayHook);
+  if (if_indextoname(device.value, name) != nullptr && has_filter(device, kUnderlayHook))
+    drop_filter(device, kUnderlayHook);
+}
+
 bool Attachments::attached(net::IfIndex port, int hook) const {
   char name[IF_NAMESIZE];
   if (if_indextoname(port.value, name) == nullptr) return false;
@@ -216,13 +232,17 @@ bool Attachments::attached(net::IfIndex port, int hook) const {
 }
 
 bool Attachments::link_alive(net::IfIndex port) const {
-  return std::ranges::any_of(std::array<int, 3>{PL_IN, PL_OUT, kXdpHook}, [&](int hook) {
-    const Fd link(bpf_obj_get(path(port, hook).c_str()));
-    return link && device_of(link.get()) != 0;
-  });
+  return std::ranges::any_of(std::array<int, 4>{PL_IN, PL_OUT, kXdpHook, kUnderlayHook},
+                             [&](int hook) {
+                               const Fd link(bpf_obj_get(path(port, hook).c_str()));
+                               return link && device_of(link.get()) != 0;
+                             });
 }
 
-std::vector<net::IfIndex> Attachments::pinned() const {
+std::vector<net::IfIndex> Attachments::pinned() const { return pinned(false); }
+std::vector<net::IfIndex> Attachments::pinned_underlays() const { return pinned(true); }
+
+std::vector<net::IfIndex> Attachments::pinned(bool underlays) const {
   std::vector<net::IfIndex> out;
   DIR* dir = opendir(folder_.c_str());
   if (dir == nullptr) return out;
@@ -230,7 +250,8 @@ std::vector<net::IfIndex> Attachments::pinned() const {
     const std::string_view name = entry->d_name;
     uint32_t index = 0;
     const auto end = std::from_chars(name.data(), name.data() + name.size(), index);
-    if (end.ec == std::errc() && *end.ptr == '_') out.emplace_back(index);
+    if (end.ec == std::errc() && *end.ptr == '_' && name.ends_with(kUnderlaySuffix) == underlays)
+      out.emplace_back(index);
   }
   closedir(dir);
   std::ranges::sort(out);

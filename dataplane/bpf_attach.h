@@ -35,7 +35,8 @@ class Fd {
 };
 
 enum class AttachMode : uint8_t { Tcx, Clsact };
-constexpr int kXdpHook = PL_HOOKS;  // beside enum pl_hook
+constexpr int kXdpHook = PL_HOOKS;           // beside enum pl_hook
+constexpr int kUnderlayHook = PL_HOOKS + 1;  // tc ingress of a device that tunnels come in through
 
 [[nodiscard]] bool tcx_supported();
 
@@ -49,16 +50,19 @@ class Attachments {
   // program is there before the old one goes.
   [[nodiscard]] FastPathResult<void> attach(net::IfIndex port, int hook, int program,
                                             AttachMode mode) const;
-  void detach(net::IfIndex port) const;
+  void detach(net::IfIndex port) const;  // all hooks of a port
+  void detach_underlay(net::IfIndex device) const;
   // Attaches, or updates. An error when the driver has no native XDP, or can't with this MTU, or
   // takes VLAN tags out of frames before the program sees them and won't leave that.
   [[nodiscard]] FastPathResult<void> attach_xdp(net::IfIndex port, int program) const;
   void detach_xdp(net::IfIndex port) const { drop_link(port, kXdpHook); }
   [[nodiscard]] bool attached(net::IfIndex port, int hook) const;  // PL_IN, PL_OUT, kXdpHook
   [[nodiscard]] std::vector<net::IfIndex> pinned() const;  // ports with links, dead ones too
+  [[nodiscard]] std::vector<net::IfIndex> pinned_underlays() const;
   [[nodiscard]] bool link_alive(net::IfIndex port) const;  // in whatever namespace
 
  private:
+  [[nodiscard]] std::vector<net::IfIndex> pinned(bool underlays) const;
   [[nodiscard]] std::string path(net::IfIndex port, int hook) const;
   [[nodiscard]] FastPathResult<void> attach_link(net::IfIndex port, int hook, int program) const;
   void drop_link(net::IfIndex port, int hook) const;

@@ -66,12 +66,26 @@ bool same_shape(const bpf_map* map, int fd) {
 
 // The object is of this program's build, as far as layouts tell.
 bool object_fits(const bpf_object* object) {
-  const std::pair<const char*, std::size_t> values[] = {
-      {"meta", sizeof(pl_meta)},     {"ports", sizeof(pl_port)},  {"configs", sizeof(pl_config)},
-      {"state", sizeof(pl_state)},   {"all", sizeof(pl_all)},     {"near", sizeof(pl_near)},
-      {"passed", sizeof(pl_count)},  {"drops", sizeof(pl_count)}, {"bind4", sizeof(pl_binding)},
-      {"bind6", sizeof(pl_binding)}, {"macs", sizeof(uint32_t)},  {"punts", 0},
-      {"lost", sizeof(uint64_t)}};
+  const std::pair<const char*, std::size_t> values[] = {{"meta", sizeof(pl_meta)},
+                                                        {"ports", sizeof(pl_port)},
+                                                        {"configs", sizeof(pl_config)},
+                                                        {"state", sizeof(pl_state)},
+                                                        {"all", sizeof(pl_all)},
+                                                        {"near", sizeof(pl_near)},
+                                                        {"counts", sizeof(pl_counts)},
+                                                        {"drops", sizeof(pl_count)},
+                                                        {"bind4", sizeof(pl_binding)},
+                                                        {"bind6", sizeof(pl_binding)},
+                                                        {"macs", sizeof(uint32_t)},
+                                                        {"near_macs", sizeof(uint64_t)},
+                                                        {"punts", 0},
+                                                        {"lost", sizeof(uint64_t)},
+                                                        {"names", sizeof(pl_name)},
+                                                        {"reports", 0},
+                                                        {"vnis", sizeof(uint32_t)},
+                                                        {"vteps", sizeof(pl_vtep)},
+                                                        {"underlays", sizeof(pl_underlay)},
+                                                        {"vtep_counts", sizeof(pl_vtep_count)}};
   for (const auto& [name, size] : values) {
     const bpf_map* map = bpf_object__find_map_by_name(object, name);
     if (map == nullptr || bpf_map__value_size(map) != size) return false;
@@ -163,7 +177,10 @@ BpfMaps::~BpfMaps() { bpf_object__close(object_); }
 int BpfMaps::map(const char* name) const { return bpf_object__find_map_fd_by_name(object_, name); }
 
 int BpfMaps::program(int hook) const {
-  const char* name = hook == PL_IN ? "pl_ingress" : hook == PL_OUT ? "pl_egress" : "pl_xdp";
+  const char* name = hook == PL_IN           ? "pl_ingress"
+                     : hook == PL_OUT        ? "pl_egress"
+                     : hook == kUnderlayHook ? "pl_underlay"
+                                             : "pl_xdp";
   return bpf_program__fd(bpf_object__find_program_by_name(object_, name));
 }
 

@@ -46,7 +46,7 @@ class BpfMaps {
 
   [[nodiscard]] bool reused() const { return reused_; }
   [[nodiscard]] int map(const char* name) const;  // descriptor
-  [[nodiscard]] int program(int hook) const;      // PL_IN, PL_OUT or kXdpHook
+  [[nodiscard]] int program(int hook) const;      // PL_IN, PL_OUT, kXdpHook, kUnderlayHook
   [[nodiscard]] FastPathResult<void> pin(const std::string& set) const;
 
  private:

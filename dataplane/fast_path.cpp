@@ -2,7 +2,7 @@
 // Owns the maps' contents and which port has which slot of them. What outlives the daemon is
 // pinned:
 //     <pins>/maps<n>/...          the maps
-//     <pins>/links/<ifindex>_in   tcx links; also <ifindex>_out, and <ifindex>_xdp
+//     <pins>/links/<ifindex>_in   tcx links; also <ifindex>_out, <ifindex>_xdp, <ifindex>_under
 // open() in short: same layout: take the maps, put the new programs in the place of the old ones.
 // Other layout: new maps with the old bindings and MACs; ports go on with the old programs and maps
 // until set_port() brings each over.
@@ -10,16 +10,14 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <net/if.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <deque>
 #include <filesystem>
-#include <map>
 
-#include "dataplane/bpf_attach.h"
-#include "dataplane/bpf_maps.h"
+#include "dataplane/fast_path_impl.h"
 #include "dataplane/port_abi.h"
 
 namespace dataplane {
@@ -44,6 +42,12 @@ Key binding_key(net::Vni vni, const net::IpAddress& ip) {
   key.vni = vni.value;
   std::ranges::copy(ip.bytes(), key.ip);
   return key;
+}
+
+uint64_t mac_word(std::span<const uint8_t, 6> octets) {
+  uint64_t out = 0;
+  std::memcpy(&out, octets.data(), octets.size());
+  return out;
 }
 
 pl_mac_key mac_key(net::Vni vni, net::MacAddress mac) {
@@ -101,6 +105,35 @@ net::MacAddress mac_from_abi(uint64_t mac) {
   return net::MacAddress::from_bytes(octets);
 }
 
+}  // namespace
+
+std::vector<net::IfIndex> devices_in(const std::string& pin) {
+  std::vector<net::IfIndex> out;
+  const Fd map(bpf_obj_get(pin.c_str()));
+  uint32_t key = 0;
+  bool more = map && bpf_map_get_next_key(map.get(), nullptr, &key) == 0;
+  while (more) {
+    out.emplace_back(key);
+    more = bpf_map_get_next_key(map.get(), &key, &key) == 0;
+  }
+  return out;
+}
+
+void for_each_drop(const pl_state& state, uint32_t slot,
+                   const std::function<void(const pl_drop_key&)>& visit) {
+  for (uint8_t hook = 0; hook < PL_HOOKS; ++hook)
+    for (uint8_t cls = 0; cls < PL_CLASSES; ++cls)
+      for (unsigned bit = 0; bit < 2 * PL_REASON_WORDS * 64; ++bit)
+        if ((state.seen[hook][cls][bit / 64] >> bit % 64 & 1) != 0) {
+          constexpr unsigned kReasons = PL_REASON_WORDS * 64;
+          visit({.slot = slot,
+                 .hook = hook,
+                 .cls = cls,
+                 .reason = static_cast<uint8_t>(bit % kReasons),
+                 .observed = bit >= kReasons});
+        }
+}
+
 std::size_t possible_cpus() {
   static const int cpus = std::max(1, libbpf_num_possible_cpus());
   return static_cast<std::size_t>(cpus);
@@ -117,69 +150,38 @@ std::optional<pl_count> sum_cpus(int map, const void* key) {
   return sum;
 }
 
-uint32_t row_index(uint32_t slot, int hook, uint32_t row) {
-  return (slot * PL_HOOKS + static_cast<uint32_t>(hook)) * PL_ROWS + row;
+pl_counts counts_of(int map, uint32_t slot) {
+  std::vector<pl_counts> values(possible_cpus());
+  pl_counts out{};
+  if (bpf_map_lookup_elem(map, &slot, values.data()) != 0) return out;
+  for (const auto& value : values)
+    for (int hook : {PL_IN, PL_OUT})
+      for (uint32_t row = 0; row < PL_ROWS; ++row) {
+        out.rows[hook][row].packets += value.rows[hook][row].packets;
+        out.rows[hook][row].bytes += value.rows[hook][row].bytes;
+      }
+  return out;
 }
 
-// What a row of the map "passed" counts.
-struct RowMeaning {
-  unsigned cls, reason;
-};
 std::optional<RowMeaning> row_meaning(uint32_t row) {
   if (row < PL_ROW_ANSWERED) return RowMeaning{row - PL_ROW_PASSED, PL_PASSED};
   if (row < PL_ROW_PUNTED) return RowMeaning{row - PL_ROW_ANSWERED, PL_ANSWERED};
-  if (row < PL_ROW_PUNTED + 2) return RowMeaning{row - PL_ROW_PUNTED, PL_PUNTED};
+  if (row < PL_ROW_LIMITED) return RowMeaning{row - PL_ROW_PUNTED, PL_PUNTED};
+  if (row < PL_ROW_NOTHING) {
+    const auto cls = row - PL_ROW_LIMITED;
+    return RowMeaning{cls, PL_ARP_LIMIT + cls};
+  }
+  if (row < PL_ROW_NOTHING + kBumClasses) {
+    const auto cls = row - PL_ROW_NOTHING;
+    return RowMeaning{cls, PL_ARP + cls};
+  }
   return std::nullopt;
 }
-
-}  // namespace
 
 std::string default_object_file() {
   std::error_code ignored;
   return fs::exists(PEERLAN_BPF_OBJECT, ignored) ? PEERLAN_BPF_OBJECT : PEERLAN_BPF_INSTALLED;
 }
-
-struct FastPath::Impl {
-  struct Port {
-    pl_port where{};
-    PortKind kind = PortKind::Member;
-    bool xdp = false;  // wanted
-  };
-
-  explicit Impl(const std::string& folder) : attachments(folder + "/links") {}
-  ~Impl() { ring_buffer__free(ring); }
-  Impl(const Impl&) = delete;
-  Impl& operator=(const Impl&) = delete;
-
-  Fd lock;
-  Attachments attachments;
-  AttachMode mode = AttachMode::Tcx;
-  std::unique_ptr<BpfMaps> maps;
-  ring_buffer* ring = nullptr;
-  std::map<net::IfIndex, Port> ports;
-  // Attached, but with the programs and maps of another layout; till set_port().
-  std::vector<net::IfIndex> legacy;
-  std::deque<uint32_t> free_slots, free_configs;
-
-  const std::function<void(const Punt&)>* handler = nullptr;
-  std::size_t drained = 0, drain_max = 0;
-
-  FastPathResult<void> start(const FastPathOptions& options);
-  FastPathResult<void> take_over(const std::string& old_set, const std::string& new_set);
-  FastPathResult<void> adopt_ports();
-  void fill_free_slots();
-  FastPathResult<void> attach(net::IfIndex port) const;
-  bool attach_xdp(net::IfIndex port, bool wanted) const;
-  bool put_port(net::IfIndex port, const pl_port& where, uint64_t flags) const;
-  void take_port(net::IfIndex port) const;
-  void clear_slot(uint32_t slot) const;
-  void remove_counters(net::IfIndex port, uint32_t slot) const;
-  void forget(net::IfIndex port);
-  FastPathResult<void> set_shared(const FastPathOptions& options) const;
-  FastPathResult<void> add_port(net::IfIndex index, const pl_config& config, PortKind kind);
-  FastPathResult<void> update_port(Port& port, net::IfIndex index, const pl_config& config);
-  static int on_punt(void* context, void* data, std::size_t size);
-};
 
 FastPathResult<void> FastPath::Impl::attach(net::IfIndex port) const {
   for (int hook : {PL_IN, PL_OUT})
@@ -208,6 +210,27 @@ void FastPath::Impl::take_port(net::IfIndex port) const {
   bpf_map_delete_elem(maps->map("ports"), &port.value);
 }
 
+// Into the map "near_macs", unless another one with that index is there.
+void FastPath::Impl::put_near_mac(const pl_mac_key& key) const {
+  const uint64_t mac = mac_word(key.mac);
+  const uint32_t index = pl_near_mac_index(key.vni, mac);
+  uint64_t there = 0;
+  const int map = maps->map("near_macs");
+  if (bpf_map_lookup_elem(map, &index, &there) != 0 || there != 0) return;
+  there = pl_near_mac(key.vni, mac);
+  bpf_map_update_elem(map, &index, &there, BPF_ANY);
+}
+
+void FastPath::Impl::take_near_mac(const pl_mac_key& key) const {
+  const uint64_t mac = mac_word(key.mac);
+  const uint32_t index = pl_near_mac_index(key.vni, mac);
+  uint64_t there = 0;
+  const int map = maps->map("near_macs");
+  if (bpf_map_lookup_elem(map, &index, &there) != 0 || there != pl_near_mac(key.vni, mac)) return;
+  there = 0;
+  bpf_map_update_elem(map, &index, &there, BPF_ANY);
+}
+
 // After attach(): XDP passes on to tc what it doesn't answer. True when something was done.
 bool FastPath::Impl::attach_xdp(net::IfIndex port, bool wanted) const {
   const bool before = attachments.attached(port, kXdpHook);
@@ -234,10 +257,13 @@ FastPathResult<void> FastPath::Impl::set_shared(const FastPathOptions& options) 
 
 void FastPath::Impl::fill_free_slots() {
   std::vector<bool> slots(PL_MAX_PORTS), configs(PL_MAX_CONFIGS);
+  free_slots.clear();
+  free_configs.clear();
   for (const auto& [index, port] : ports) {
     slots[port.where.slot] = true;
     configs[port.where.config] = true;
   }
+  for (const auto& [name, port] : parked) slots[port.slot] = true;
   for (uint32_t i = 0; i < slots.size(); ++i)
     if (!slots[i]) free_slots.push_back(i);
   for (uint32_t i = 0; i < configs.size(); ++i)
@@ -262,6 +288,7 @@ FastPathResult<void> FastPath::Impl::start(const FastPathOptions& options) {
               "pin directory " + options.pin_directory + " belongs to another network namespace",
               EEXIST});
       for (auto port : attachments.pinned()) attachments.detach(port);
+      for (auto device : attachments.pinned_underlays()) attachments.detach_underlay(device);
       for (const auto& set : sets) remove_map_set(set);
       sets.clear();
       old_set.clear();
@@ -286,11 +313,16 @@ FastPathResult<void> FastPath::Impl::start(const FastPathOptions& options) {
     sets.pop_back();
     for (const auto& old : sets) remove_map_set(old);
     if (auto done = adopt_ports(); !done) return done;
+    adopt_parked();
   }
+  adopt_underlays();
   fill_free_slots();
 
   ring = ring_buffer__new(maps->map("punts"), &Impl::on_punt, this, nullptr);
   if (ring == nullptr) return std::unexpected(bpf_error("map the ring buffer", errno));
+  report_ring = ring_buffer__new(maps->map("reports"), &Impl::on_report, this, nullptr);
+  if (report_ring == nullptr)
+    return std::unexpected(bpf_error("map the ring buffer of reports", errno));
   return {};
 }
 
@@ -310,7 +342,7 @@ FastPathResult<void> FastPath::Impl::take_over(const std::string& old_set,
     const uint32_t zero = 0;
     pl_meta meta{};
     const Fd meta_map = old_map("meta"), bind4 = old_map("bind4"), bind6 = old_map("bind6"),
-             macs = old_map("macs"), old_ports = old_map("ports");
+             macs = old_map("macs");
     if (fits(meta_map, sizeof zero, sizeof meta) &&
         bpf_map_lookup_elem(meta_map.get(), &zero, &meta) == 0 && meta.binding_version != 0 &&
         meta.binding_version <= PL_BINDING_VERSION) {
@@ -324,14 +356,12 @@ FastPathResult<void> FastPath::Impl::take_over(const std::string& old_set,
         copy_bindings_v1<pl_key6>(bind6.get(), maps->map("bind6"));
       if (fits(macs, sizeof(pl_mac_key), sizeof(uint32_t)))
         copy_elements<pl_mac_key, uint32_t>(macs.get(), maps->map("macs"));
+      for_each_element<pl_mac_key, uint32_t>(
+          maps->map("macs"), [&](const pl_mac_key& key, const uint32_t&) { put_near_mac(key); });
     }
     // Keys of "ports" are ifindexes in every layout: clsact filters have no pins to find them by.
-    uint32_t key = 0;
-    bool more = old_ports && bpf_map_get_next_key(old_ports.get(), nullptr, &key) == 0;
-    while (more) {
-      legacy.emplace_back(key);
-      more = bpf_map_get_next_key(old_ports.get(), &key, &key) == 0;
-    }
+    for (auto port : devices_in(old_set + "/ports")) legacy.push_back(port);
+    take_over_underlays(old_set);
   }
   for (auto port : attachments.pinned()) legacy.push_back(port);
   std::ranges::sort(legacy);
@@ -356,14 +386,14 @@ FastPathResult<void> FastPath::Impl::adopt_ports() {
                        bpf_map_lookup_elem(maps->map("configs"), &where.config, &config) == 0 &&
                        config.ifindex == index.value;
     ports[index] = {where, config.core ? PortKind::Core : PortKind::Member,
-                    attachments.attached(index, kXdpHook)};
+                    attachments.attached(index, kXdpHook), whole ? name_of(where.slot) : ""};
     if (!whole || (!attachments.attached(index, PL_IN) && !attachments.attached(index, PL_OUT))) {
-      forget(index);
+      park(index);
       continue;
     }
     if (auto done = attach(index); !done) {
       if (attachments.attached(index, PL_IN)) return done;
-      forget(index);  // went away at this moment
+      park(index);  // went away at this moment
       continue;
     }
     attach_xdp(index, ports[index].xdp);
@@ -379,27 +409,48 @@ FastPathResult<void> FastPath::Impl::adopt_ports() {
   return {};
 }
 
-void FastPath::Impl::clear_slot(uint32_t slot) const {
-  const pl_state state{};
-  bpf_map_update_elem(maps->map("state"), &slot, &state, BPF_ANY);
-  const std::vector<pl_count> none(possible_cpus());
-  for (int hook : {PL_IN, PL_OUT})
-    for (uint32_t row = 0; row < PL_ROWS; ++row) {
-      const uint32_t index = row_index(slot, hook, row);
-      bpf_map_update_elem(maps->map("passed"), &index, none.data(), BPF_ANY);
-    }
+// Slots that have a name but no device: till their port comes back.
+void FastPath::Impl::adopt_parked() {
+  std::set<uint32_t> taken;
+  for (const auto& [index, port] : ports) taken.insert(port.where.slot);
+  for (const auto& [name, port] : parked) taken.insert(port.slot);
+  for (uint32_t slot = 0; slot < PL_MAX_PORTS; ++slot) {
+    if (taken.contains(slot)) continue;
+    auto name = name_of(slot);
+    if (name.empty()) continue;
+    const Parked found{.slot = slot, .kind = PortKind::Member, .last = {}};
+    if (!parked.try_emplace(std::move(name), found).second) release(found);
+  }
 }
 
-void FastPath::Impl::remove_counters(net::IfIndex port, uint32_t slot) const {
+void FastPath::Impl::set_name(uint32_t slot, const std::string& name) const {
+  pl_name value{};
+  std::ranges::copy_n(name.begin(),
+                      static_cast<std::ptrdiff_t>(std::min<std::size_t>(name.size(), PL_NAME - 1)),
+                      value.text);
+  bpf_map_update_elem(maps->map("names"), &slot, &value, BPF_ANY);
+}
+
+std::string FastPath::Impl::name_of(uint32_t slot) const {
+  pl_name value{};
+  if (bpf_map_lookup_elem(maps->map("names"), &slot, &value) != 0) return {};
+  const auto* end = std::find(std::cbegin(value.text), std::cend(value.text), 0);
+  return {std::cbegin(value.text), end};
+}
+
+void FastPath::Impl::clear_slot(uint32_t slot) const {
+  remove_counters(slot);
+  const pl_state state{};
+  bpf_map_update_elem(maps->map("state"), &slot, &state, BPF_ANY);
+  const std::vector<pl_counts> none(possible_cpus());
+  bpf_map_update_elem(maps->map("counts"), &slot, none.data(), BPF_ANY);
+}
+
+void FastPath::Impl::remove_counters(uint32_t slot) const {
   pl_state state{};
   if (bpf_map_lookup_elem(maps->map("state"), &slot, &state) != 0) return;
-  for (uint8_t hook = 0; hook < PL_HOOKS; ++hook)
-    for (uint8_t cls = 0; cls < PL_CLASSES; ++cls)
-      for (uint8_t reason = 0; reason < PL_REASONS; ++reason)
-        if ((state.seen[hook][cls] >> reason & 1) != 0) {
-          const pl_drop_key key{port.value, hook, cls, reason, 0};
-          bpf_map_delete_elem(maps->map("drops"), &key);
-        }
+  for_each_drop(state, slot,
+                [&](const pl_drop_key& key) { bpf_map_delete_elem(maps->map("drops"), &key); });
 }
 
 // Detaches and gives back what the port has.
@@ -409,28 +460,103 @@ void FastPath::Impl::forget(net::IfIndex index) {
   if (found == ports.end()) return;
   const auto where = found->second.where;
   take_port(index);
-  if (where.slot < PL_MAX_PORTS) remove_counters(index, where.slot);
+  if (where.slot < PL_MAX_PORTS) {
+    remove_counters(where.slot);
+    set_name(where.slot, "");
+  }
   ports.erase(found);
 }
 
-FastPathResult<void> FastPath::Impl::add_port(net::IfIndex index, const pl_config& config,
-                                              PortKind kind) {
-  if (free_slots.empty() || free_configs.empty())
+// The same, but what has a name and no device keeps its slot.
+void FastPath::Impl::park(net::IfIndex index) {
+  const auto found = ports.find(index);
+  char unused[IF_NAMESIZE];
+  if (found == ports.end() || found->second.name.empty() ||
+      found->second.where.slot >= PL_MAX_PORTS || if_indextoname(index.value, unused) != nullptr) {
+    forget(index);
+    return;
+  }
+  const auto port = found->second;
+  attachments.detach(index);
+  take_port(index);
+  ports.erase(found);
+  const auto [place, fresh] = parked.try_emplace(
+      port.name, Parked{.slot = port.where.slot, .kind = port.kind, .last = index});
+  if (!fresh) {  // two ports of one name: the last one counts
+    release(place->second);
+    place->second = {.slot = port.where.slot, .kind = port.kind, .last = index};
+  }
+}
+
+void FastPath::Impl::release(const Parked& parked_port) {
+  remove_counters(parked_port.slot);
+  set_name(parked_port.slot, "");
+  free_slots.push_back(parked_port.slot);
+}
+
+// A port that is set again under another index before it was removed.
+void FastPath::Impl::park_namesakes(const PortConfig& config) {
+  if (config.name.empty()) return;
+  std::vector<std::pair<net::IfIndex, uint32_t>> gone;
+  char unused[IF_NAMESIZE];
+  for (const auto& [index, port] : ports)
+    if (port.name == config.name && index != config.index &&
+        if_indextoname(index.value, unused) == nullptr)
+      gone.emplace_back(index, port.where.config);
+  for (const auto& [index, slot] : gone) {
+    park(index);
+    free_configs.push_back(slot);
+  }
+}
+
+// The slot that waits for the port, or a fresh one.
+std::optional<uint32_t> FastPath::Impl::slot_for(const PortConfig& config) {
+  const auto waiting = config.name.empty() ? parked.end() : parked.find(config.name);
+  if (waiting != parked.end()) {
+    const auto slot = waiting->second.slot;
+    parked.erase(waiting);
+    return slot;
+  }
+  if (free_slots.empty() && !parked.empty()) {
+    release(parked.begin()->second);
+    parked.erase(parked.begin());
+  }
+  if (free_slots.empty()) return std::nullopt;
+  const auto slot = free_slots.front();
+  free_slots.pop_front();
+  clear_slot(slot);
+  return slot;
+}
+
+FastPathResult<void> FastPath::Impl::add_port(const PortConfig& port, const pl_config& config) {
+  const auto index = port.index;
+  park_namesakes(port);
+  const auto slot = free_configs.empty() ? std::nullopt : slot_for(port);
+  if (!slot)
     return std::unexpected(
         FastPathError{"more than " + std::to_string(PL_MAX_PORTS) + " ports", ENOSPC});
-  const pl_port where{free_slots.front(), free_configs.front()};
-  clear_slot(where.slot);
+  const pl_port where{*slot, free_configs.front()};
+  const auto undo = [&] {
+    take_port(index);
+    if (port.name.empty())
+      free_slots.push_front(*slot);
+    else
+      parked[port.name] = {.slot = *slot, .kind = port.kind, .last = index};
+  };
+  set_name(where.slot, port.name);
   if (bpf_map_update_elem(maps->map("configs"), &where.config, &config, BPF_ANY) != 0 ||
-      !put_port(index, where, BPF_ANY))
-    return std::unexpected(bpf_error("configure device " + std::to_string(index.value), errno));
+      !put_port(index, where, BPF_ANY)) {
+    const auto error = bpf_error("configure device " + std::to_string(index.value), errno);
+    undo();
+    return std::unexpected(error);
+  }
   if (auto done = attach(index); !done) {
     attachments.detach(index);
-    take_port(index);
+    undo();
     return done;
   }
-  free_slots.pop_front();
   free_configs.pop_front();
-  ports[index] = {where, kind};
+  ports[index] = {where, port.kind, false, port.name};
   std::erase(legacy, index);
   return {};
 }
@@ -463,6 +589,27 @@ int FastPath::Impl::on_punt(void* context, void* data, std::size_t size) {
   return ++self->drained < self->drain_max ? 0 : -1;  // this one is consumed all the same
 }
 
+int FastPath::Impl::on_report(void* context, void* data, std::size_t size) {
+  auto* self = static_cast<Impl*>(context);
+  if (size >= sizeof(pl_report)) {
+    const auto* record = static_cast<const pl_report*>(data);
+    const auto len = std::min<std::size_t>(record->len, PL_REPORT_FRAME);
+    const net::IfIndex index(record->ifindex);
+    const auto port = self->ports.find(index);
+    const auto kind = self->underlays.contains(index) ? PortKind::Core
+                      : port != self->ports.end()     ? port->second.kind
+                                                      : PortKind::Member;
+    Violation violation{.port = index,
+                        .direction = direction_of(kind, record->hook),
+                        .reason = reason_name(record->reason),
+                        .source = {},
+                        .frame = {record->frame, len}};
+    if (len >= 12) violation.source = net::MacAddress::from_bytes(violation.frame.subspan<6, 6>());
+    (*self->violation_handler)(violation);
+  }
+  return ++self->drained < self->drain_max ? 0 : -1;
+}
+
 FastPath::FastPath(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 FastPath::~FastPath() = default;
 
@@ -487,10 +634,14 @@ FastPathResult<void> FastPath::set_port(const PortConfig& config) {
         FastPathError{"device " + std::to_string(config.index.value) + ": " + abi.error(), E2BIG});
   const auto found = impl_->ports.find(config.index);
   const auto done = found == impl_->ports.end()
-                        ? impl_->add_port(config.index, *abi, config.kind)
+                        ? impl_->add_port(config, *abi)
                         : impl_->update_port(found->second, config.index, *abi);
   if (!done) return done;
   auto& port = impl_->ports[config.index];
+  if (port.name != config.name) {
+    port.name = config.name;
+    impl_->set_name(port.where.slot, port.name);
+  }
   port.kind = config.kind;
   port.xdp = config.xdp && config.proxy && config.kind == PortKind::Member;
   impl_->attach_xdp(config.index, port.xdp);
@@ -513,8 +664,10 @@ FastPathResult<void> FastPath::remove_port(net::IfIndex port) {
   const auto found = impl_->ports.find(port);
   if (found != impl_->ports.end()) {
     const auto where = found->second.where;
-    impl_->forget(port);
-    impl_->free_slots.push_back(where.slot);
+    impl_->park(port);
+    const bool waits = std::ranges::any_of(
+        impl_->parked, [&](const auto& entry) { return entry.second.slot == where.slot; });
+    if (!waits) impl_->free_slots.push_back(where.slot);
     impl_->free_configs.push_back(where.config);
   } else {
     impl_->attachments.detach(port);
@@ -594,11 +747,13 @@ FastPathResult<void> FastPath::add_mac(net::Vni vni, net::MacAddress mac) {
   const uint32_t value = 1;
   if (bpf_map_update_elem(impl_->maps->map("macs"), &key, &value, BPF_ANY) != 0)
     return std::unexpected(bpf_error("add " + to_string(mac), errno));
+  impl_->put_near_mac(key);
   return {};
 }
 
 FastPathResult<void> FastPath::remove_mac(net::Vni vni, net::MacAddress mac) {
   const auto key = mac_key(vni, mac);
+  impl_->take_near_mac(key);
   if (bpf_map_delete_elem(impl_->maps->map("macs"), &key) != 0 && errno != ENOENT)
     return std::unexpected(bpf_error("remove " + to_string(mac), errno));
   return {};
@@ -613,6 +768,12 @@ std::vector<std::pair<net::Vni, net::MacAddress>> FastPath::macs() const {
   return out;
 }
 
+int FastPath::punt_descriptor() const { return ring_buffer__epoll_fd(impl_->ring); }
+
+int FastPath::violation_descriptor() const {
+  return ring_buffer__epoll_fd(impl_->report_ring);
+}
+
 std::size_t FastPath::drain(const std::function<void(const Punt&)>& handler, std::size_t max) {
   if (max == 0) return 0;
   impl_->handler = &handler;
@@ -623,41 +784,54 @@ std::size_t FastPath::drain(const std::function<void(const Punt&)>& handler, std
   return impl_->drained;
 }
 
-std::vector<Counter> FastPath::counters(net::IfIndex index) const {
+std::size_t FastPath::drain_violations(const std::function<void(const Violation&)>& handler,
+                                       std::size_t max) {
+  if (max == 0) return 0;
+  impl_->violation_handler = &handler;
+  impl_->drained = 0;
+  impl_->drain_max = max;
+  ring_buffer__consume(impl_->report_ring);
+  impl_->violation_handler = nullptr;
+  return impl_->drained;
+}
+
+std::vector<Counter> FastPath::Impl::slot_counters(uint32_t slot, PortKind kind,
+                                                   net::IfIndex index) const {
   std::vector<Counter> out;
-  const auto found = impl_->ports.find(index);
-  if (found == impl_->ports.end()) return out;
-  const auto where = found->second.where;
-  const auto kind = found->second.kind;
-  const auto add = [&](int hook, unsigned cls, unsigned reason, const pl_count& count) {
+  const auto add = [&](int hook, unsigned cls, unsigned reason, bool observed,
+                       const pl_count& count) {
     if (count.packets == 0) return;
     out.push_back({.port = index,
                    .direction = direction_of(kind, hook),
                    .bum_class = class_name(cls),
                    .reason = reason_name(reason),
-                   .dropped = is_drop(reason),
+                   .dropped = is_drop(reason) && !observed,
+                   .observed = observed,
                    .packets = count.packets,
                    .bytes = count.bytes});
   };
+  const auto counts = counts_of(maps->map("counts"), slot);
+  for (int hook : {PL_IN, PL_OUT})
+    for (uint32_t row = 0; row < PL_ROWS; ++row)
+      if (const auto meaning = row_meaning(row))
+        add(hook, meaning->cls, meaning->reason, false, counts.rows[hook][row]);
   pl_state state{};
-  bpf_map_lookup_elem(impl_->maps->map("state"), &where.slot, &state);
-  for (uint8_t hook = 0; hook < PL_HOOKS; ++hook) {
-    for (uint32_t row = 0; row < PL_ROWS; ++row) {
-      const auto meaning = row_meaning(row);
-      const uint32_t key = row_index(where.slot, hook, row);
-      if (!meaning) continue;
-      if (const auto count = sum_cpus(impl_->maps->map("passed"), &key))
-        add(hook, meaning->cls, meaning->reason, *count);
-    }
-    for (uint8_t cls = 0; cls < PL_CLASSES; ++cls)
-      for (uint8_t reason = 0; reason < PL_REASONS; ++reason) {
-        if ((state.seen[hook][cls] >> reason & 1) == 0) continue;
-        const pl_drop_key key{index.value, hook, cls, reason, 0};
-        if (const auto count = sum_cpus(impl_->maps->map("drops"), &key))
-          add(hook, cls, reason, *count);
-      }
-  }
+  bpf_map_lookup_elem(maps->map("state"), &slot, &state);
+  for_each_drop(state, slot, [&](const pl_drop_key& key) {
+    if (const auto count = sum_cpus(maps->map("drops"), &key))
+      add(key.hook, key.cls, key.reason, key.observed != 0, *count);
+  });
   return out;
+}
+
+std::vector<Counter> FastPath::counters(net::IfIndex index) const {
+  const auto found = impl_->ports.find(index);
+  if (found != impl_->ports.end())
+    return impl_->slot_counters(found->second.where.slot, found->second.kind, index);
+  for (const auto& [name, port] : impl_->parked)
+    if (port.last == index && index.value != 0)
+      return impl_->slot_counters(port.slot, port.kind, index);
+  return {};
 }
 
 uint64_t FastPath::punts_lost() const {
@@ -694,15 +868,11 @@ FastPathResult<void> FastPath::teardown(const std::string& pin_directory) {
   if (!lock) return std::unexpected(lock.error());
   const Attachments attachments(pin_directory + "/links");
   for (auto port : attachments.pinned()) attachments.detach(port);
+  for (auto device : attachments.pinned_underlays()) attachments.detach_underlay(device);
   for (const auto& set : map_sets(pin_directory)) {
-    // Filters have no pins; the map knows their devices.
-    const Fd ports(bpf_obj_get((set + "/ports").c_str()));
-    uint32_t key = 0;
-    bool more = ports && bpf_map_get_next_key(ports.get(), nullptr, &key) == 0;
-    while (more) {
-      attachments.detach(net::IfIndex(key));
-      more = bpf_map_get_next_key(ports.get(), &key, &key) == 0;
-    }
+    // Filters have no pins; the maps know their devices.
+    for (auto port : devices_in(set + "/ports")) attachments.detach(port);
+    for (auto device : devices_in(set + "/underlays")) attachments.detach_underlay(device);
     remove_map_set(set);
   }
   fs::remove_all(pin_directory, error);

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "dataplane/settings.h"
+#include "net/bytes.h"
 #include "net/ip_address.h"
 #include "net/mac_address.h"
 #include "net/strong.h"
@@ -44,8 +45,16 @@ struct TrapMac {
   }
 };
 
+// Whether anything passes at a member's port. Blocked ports drop every frame in both directions,
+// under a reason of their own: "quarantine" or "shut". In quarantine the link-local groups that the
+// policy allows (LACP) still reach the PE itself, and what breaks the rules is reported.
+enum class Gate : uint8_t { Open, Quarantine, Shut };
+
 struct PortConfig {
   net::IfIndex index;
+  // Counters and buckets stay with the name, at most 31 octets, when its device goes and comes back
+  // with another index; empty: they go with the device.
+  std::string name;
   PortKind kind = PortKind::Member;
   net::Vni vni;  // the broadcast domain
   BumPolicy policy;
@@ -60,6 +69,15 @@ struct PortConfig {
   bool xdp = false;            // answer in native XDP where the driver has it, else by tc alone
   std::vector<net::MacAddress> macs;  // with enforce_macs: the only sources
   bool enforce_macs = false;
+  // With enforce_macs: frames of other sources are counted as observed and reported, but pass.
+  bool observe_macs = false;
+  Gate gate = Gate::Open;
+  // MACs that no member can send from: those of the PE itself. A frame from one of them came back
+  // through a loop, and is dropped under the reason "loop".
+  std::vector<net::MacAddress> own_macs;
+  // Report frames that come in and are dropped, or observed, for what they are as Violations:
+  // "source-mac", "source-invalid", "spoofed-sender", "loop", "stp" ...; not what is over a limit.
+  bool report_violations = true;
   bool operator==(const PortConfig&) const = default;
 };
 
@@ -86,12 +104,52 @@ struct Punt {
   std::span<const uint8_t> frame;  // from Ethernet destination; valid during the callback
 };
 
+// A frame that was dropped at a port, with its head: at most some a second for each port, the
+// counters have all.
+struct Violation {
+  net::IfIndex port;
+  Direction direction = Direction::Ingress;
+  const char* reason = "";  // name of the drop reason
+  net::MacAddress source;
+  std::span<const uint8_t> frame;  // its first octets; valid during the callback
+};
+
+// The device that tunnels arrive through: only known VTEPs may send into `vnis`; others are dropped
+// under "rogue-vtep", what is over the limit under "vtep-limit". Frames that are not VXLAN to
+// `udp_port` at `local` pass untouched.
+struct UnderlayConfig {
+  net::IfIndex index;
+  net::IpAddress local;
+  uint16_t udp_port = 4789;
+  std::vector<net::Vni> vnis;     // ours; frames of others pass
+  std::optional<Limit> per_vtep;  // of BUM (by the inner destination)
+  bool observe = false;
+  bool operator==(const UnderlayConfig&) const = default;
+};
+struct VtepCounter {
+  net::IpAddress vtep;                              // unspecified: all that are not known
+  uint64_t packets = 0, bytes = 0;                  // passed
+  uint64_t limited_packets = 0, limited_bytes = 0;  // dropped
+  uint64_t observed_packets = 0;  // of those that passed: not dropped by `observe`
+};
+
+// What the programs say of a frame, and each rule that led there, in order.
+struct FrameExplanation {
+  bool passed = false;
+  bool answered = false, punted = false;
+  const char* bum_class = "";
+  const char* reason = "";         // "passed", "answered", "punted" or the name of a drop reason
+  std::vector<std::string> rules;  // "EtherType 0x0806: listed", "source MAC: provisioned", ...
+  net::Bytes answer;               // the frame that is sent back, if one is
+};
+
 struct Counter {
   net::IfIndex port;
   Direction direction;
   const char* bum_class;  // name of the class, or "unicast", or "control" for what no limit governs
   const char* reason;     // "passed", "answered", "punted" or the name of a drop reason
   bool dropped = false;
+  bool observed = false;  // would have been dropped, but the policy only observes: it passed
   uint64_t packets = 0, bytes = 0;
 };
 
@@ -116,8 +174,11 @@ class FastPath {
   FastPath(const FastPath&) = delete;
   FastPath& operator=(const FastPath&) = delete;
 
-  // Attaches (or, when already attached, updates) without a gap in enforcement.
+  // Attaches (or, when already attached, updates) without a gap in enforcement. A port with a name
+  // takes over the counters and buckets that the name had under another index.
   [[nodiscard]] FastPathResult<void> set_port(const PortConfig& config);
+  // Counters of a port with a name stay, under the old index till the next daemon's start, when its
+  // device is gone; else they go.
   [[nodiscard]] FastPathResult<void> remove_port(net::IfIndex port);
   // Attaches again what somebody detached; true when there was something to do.
   [[nodiscard]] FastPathResult<bool> repair_port(net::IfIndex port);
@@ -134,8 +195,28 @@ class FastPath {
   [[nodiscard]] FastPathResult<void> remove_mac(net::Vni vni, net::MacAddress mac);
   [[nodiscard]] std::vector<std::pair<net::Vni, net::MacAddress>> macs() const;
 
-  // Takes what is in the ring buffer, at most `max` punts; returns how many. Call every 1 ms or so.
+  // Readable (level-triggered) while punts or violations wait to be drained. Owned by this object.
+  [[nodiscard]] int punt_descriptor() const;
+  [[nodiscard]] int violation_descriptor() const;
+  // Takes what is in the ring buffer, at most `max` punts; returns how many.
   std::size_t drain(const std::function<void(const Punt&)>& handler, std::size_t max = 1024);
+
+  // The same for reports of dropped frames.
+  std::size_t drain_violations(const std::function<void(const Violation&)>& handler,
+                               std::size_t max = 256);
+
+  // --- the underlay; one device may be given for each that a route to a VTEP may go through
+  [[nodiscard]] FastPathResult<void> set_underlay(const UnderlayConfig& config);
+  [[nodiscard]] FastPathResult<void> remove_underlay(net::IfIndex index);
+  [[nodiscard]] std::vector<net::IfIndex> underlays() const;  // attached now, adopted ones too
+  [[nodiscard]] FastPathResult<void> add_vtep(const net::IpAddress& vtep);
+  [[nodiscard]] FastPathResult<void> remove_vtep(const net::IpAddress& vtep);
+  [[nodiscard]] std::vector<VtepCounter> vtep_counters() const;
+
+  // What the attached program would do with this frame now. Counts nothing, takes nothing from a
+  // bucket, sends nothing.
+  [[nodiscard]] FastPathResult<FrameExplanation> explain(net::IfIndex port, Direction direction,
+                                                         std::span<const uint8_t> frame) const;
 
   [[nodiscard]] std::vector<Counter> counters(net::IfIndex port) const;  // only non-zero ones
   [[nodiscard]] uint64_t punts_lost() const;                             // ring buffer full

@@ -62,6 +62,9 @@ class SoftPolicy {
   // Which targets the responder answers: plain requests for them are charged to `answers` of a port
   // with a proxy rather than to the limit of their class, as the eBPF program does.
   void set_answered(std::function<bool(net::Vni, const net::IpAddress&)> is_answered);
+  // Who hears of frames that come in and are refused for what they are; at most some a second of
+  // each port, during pass().
+  void set_violation_handler(std::function<void(const Violation&)> handler);
   // True when the frame may go on; counted by class and reason either way.
   [[nodiscard]] bool pass(net::IfIndex port, Direction direction, std::span<const uint8_t> frame,
                           net::TimePoint now);

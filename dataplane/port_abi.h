@@ -13,6 +13,9 @@ namespace dataplane {
 // Rates as GCRA costs. Not set at all: unlimited. A rate of zero: nothing passes.
 [[nodiscard]] pl_limit to_abi(const std::optional<Limit>& limit);
 
+// Of the reports of refused frames, per device.
+[[nodiscard]] pl_limit report_limit();
+
 // The six octets of an address as the programs compare them (pl_mac() of bpf/classify.h).
 [[nodiscard]] uint64_t to_abi(const net::MacAddress& mac);
 

@@ -2,7 +2,8 @@
 // arpblast - ARP/ND request generator with reply checker, BUM frame generator and counter.
 //
 //   arpblast req   --if IF --base ADDR --n N [...]   ARP (IPv4 base) or NS (IPv6 base) requests
-//   arpblast send  --if IF --class bcast|mcast|unk|dst [...]   frames of one class
+//   arpblast send  --if IF --class bcast|mcast|unk|dst [...]   frames of one class, with
+//                  EtherType 0x88b5 or (--ip 4|6) UDP to port 9; --burst N --every MS: N at once
 //   arpblast count --if IF[,IF...] --dur S [...]     count frames of `send`, by class, id and
 //   window
 //
@@ -11,8 +12,9 @@
 // waited on, so that the receive side adds no wake-up to the path under test.
 // tx_ns = CPU time of the sending thread per frame: on veth it holds the whole path, since the
 // softirq that receives, answers and delivers the reply runs inside the send call; it does not move
-// when others use the CPUs. Latency = kernel receive time stamp of the reply minus the clock just
-// before the send call.
+// when others use the CPUs; tx_ns_trim: without the
+// cheapest and the dearest tenth of pieces of some ms. Latency = kernel receive time
+// stamp of the reply minus the clock just before the send call.
 
 #include <arpa/inet.h>
 #include <linux/filter.h>
@@ -39,6 +41,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
@@ -528,6 +531,61 @@ struct BenchHdr {
   uint32_t seq;
 } __attribute__((packed));
 
+// IP and UDP headers to group or host, and where they end; none: right behind the Ethernet header.
+unsigned put_headers(uint8_t* b, unsigned size, int ip) {
+  b[12] = uint8_t(kEtherBench >> 8);
+  b[13] = uint8_t(kEtherBench & 0xff);
+  if (ip == 0) return 14;
+  const unsigned header = ip == 4 ? 20 : 40, udp = size - 14 - header;
+  uint8_t* p = b + 14;
+  if (ip == 4) {
+    const uint8_t start[20] = {0x45,
+                               0,
+                               uint8_t((size - 14) >> 8),
+                               uint8_t(size - 14),
+                               0,
+                               1,
+                               0,
+                               0,
+                               64,
+                               17,
+                               0,
+                               0,
+                               192,
+                               0,
+                               2,
+                               1,
+                               192,
+                               0,
+                               2,
+                               2};
+    std::memcpy(p, start, sizeof start);
+    uint32_t sum = 0;
+    for (unsigned i = 0; i < 20; i += 2) sum += uint32_t(p[i] << 8 | p[i + 1]);
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = ~((sum & 0xffff) + (sum >> 16));
+    p[10] = uint8_t(sum >> 8);
+    p[11] = uint8_t(sum);
+  } else {
+    p[0] = 0x60;
+    p[4] = uint8_t(udp >> 8);
+    p[5] = uint8_t(udp);
+    p[6] = 17;
+    p[7] = 64;
+    p[8] = p[24] = 0x20;
+    p[9] = p[25] = 1;
+    p[23] = 1;
+    p[39] = 2;
+  }
+  b[12] = ip == 4 ? 0x08 : 0x86;
+  b[13] = ip == 4 ? 0x00 : 0xdd;
+  p += header;
+  p[1] = p[3] = 9;
+  p[4] = uint8_t(udp >> 8);
+  p[5] = uint8_t(udp);
+  return 14 + header + 8;
+}
+
 int cmd_send(const Args& a) {
   const std::string ifn = a.str("if"), cls = a.str("class", "bcast");
   const unsigned size = unsigned(a.num("size", 60));
@@ -536,6 +594,10 @@ int cmd_send(const Args& a) {
   const unsigned batch = pps > 0 ? std::clamp(unsigned(pps / 5000), 1u, max_batch) : max_batch;
   const uint32_t flows = uint32_t(a.num("flows", 1)), sflows = uint32_t(a.num("src-flows", 1));
   if (size < 60 || size > 9014) usage("--size 60..9014");
+  const int ip = int(a.num("ip", 0));
+  if (ip == 6 && size < 74) usage("--size 74..9014 with --ip 6");
+  const uint64_t burst = uint64_t(a.num("burst", 0)), every = uint64_t(a.num("every", 200) * 1e6);
+  unsigned at = 14;
   int tx = open_tx(ifn, a.has("qdisc"));
   const Mac my = a.has("src-mac") ? parse_mac(a.str("src-mac")) : if_mac(tx, ifn);
   Mac dst{};
@@ -567,10 +629,9 @@ int cmd_send(const Args& a) {
     uint8_t* b = bufs[k].data();
     std::memcpy(b, dst.data(), 6);
     std::memcpy(b + 6, my.data(), 6);
-    b[12] = uint8_t(kEtherBench >> 8);
-    b[13] = uint8_t(kEtherBench & 0xff);
+    at = put_headers(b, size, ip);
     BenchHdr h{htonl(kMagic), uint8_t(a.num("id", 0)), c, 0, 0};
-    std::memcpy(b + 14, &h, sizeof h);
+    std::memcpy(b + at, &h, sizeof h);
   }
   const uint64_t db = mac_u64(dst), sb = mac_u64(my);
   const uint64_t limit = a.has("num") ? uint64_t(a.num("num", 0)) : UINT64_MAX;
@@ -579,14 +640,39 @@ int cmd_send(const Args& a) {
   const uint64_t t_start = now_ns(CLOCK_MONOTONIC), t_end = t_start + uint64_t(dur * 1e9);
   uint64_t sent = 0, errs = 0;
   Pacer pace(pps);
+  std::vector<double> pieces;
+  double piece_cpu = tc0;
+  uint64_t piece_sent = 0, period = 0, in_period = 0, t_last = t_start;
   while (sent < limit) {
-    if (now_ns(CLOCK_MONOTONIC) >= t_end) break;
-    pace.wait(batch);
+    const uint64_t now = now_ns(CLOCK_MONOTONIC);
+    if (now >= t_end) break;
+    if (sent - piece_sent >= 2048) {
+      const double cpu = thread_cpu();
+      pieces.push_back((cpu - piece_cpu) * 1e9 / double(sent - piece_sent));
+      piece_cpu = cpu;
+      piece_sent = sent;
+    }
     unsigned bn = unsigned(std::min<uint64_t>(batch, limit - sent));
+    if (burst > 0) {
+      if (now - t_start >= (period + 1) * every) {
+        ++period;
+        in_period = 0;
+      }
+      if (in_period >= burst) {
+        const uint64_t rest = t_start + (period + 1) * every - now;
+        const timespec t{time_t(rest / 1000000000), long(rest % 1000000000)};
+        nanosleep(&t, nullptr);
+        continue;
+      }
+      bn = unsigned(std::min<uint64_t>(bn, burst - in_period));
+      in_period += bn;
+    } else {
+      pace.wait(batch);
+    }
     for (unsigned k = 0; k < bn; ++k) {
       uint8_t* b = bufs[k].data();
       uint32_t s = htonl(uint32_t(sent + k));
-      std::memcpy(b + 14 + offsetof(BenchHdr, seq), &s, 4);
+      std::memcpy(b + at + offsetof(BenchHdr, seq), &s, 4);
       if (flows > 1) {
         Mac m = u64_mac(db + (sent + k) % flows);
         std::memcpy(b, m.data(), 6);
@@ -609,16 +695,24 @@ int cmd_send(const Args& a) {
       off += unsigned(r);
     }
     sent += bn;
+    t_last = now_ns(CLOCK_MONOTONIC);
   }
   double el = double(now_ns(CLOCK_MONOTONIC) - t_start) / 1e9;
   const double tx_cpu = thread_cpu() - tc0;
   CpuStat c1 = cpu_stat();
+  if (pieces.empty()) pieces.push_back(sent ? tx_cpu * 1e9 / double(sent) : 0);
+  std::sort(pieces.begin(), pieces.end());
+  const auto tenth = std::ptrdiff_t(pieces.size() / 10);
+  const double trimmed = std::accumulate(pieces.begin() + tenth, pieces.end() - tenth, 0.0) /
+                         double(std::ptrdiff_t(pieces.size()) - 2 * tenth);
   std::printf(
       "{\"cmd\":\"send\",\"class\":\"%s\",\"size\":%u,\"set_pps\":%.0f,\"secs\":%.2f,\"sent\":"
-      "%" PRIu64 ",\"sent_pps\":%.0f,\"tx_err\":%" PRIu64 ",\"tx_ns\":%.0f,\"self_cpu\":%.2f,%s}\n",
+      "%" PRIu64 ",\"sent_pps\":%.0f,\"tx_err\":%" PRIu64
+      ",\"tx_ns\":%.0f,\"tx_ns_trim\":%.1f,\"span\":%.4f,"
+      "\"self_cpu\":%.2f,%s}\n",
       cls.c_str(), size, pps, el, sent, double(sent) / el, errs,
-      sent ? tx_cpu * 1e9 / double(sent) : 0, (rusage_cpu() - ru0) / el,
-      cpu_json(c0, c1, el).c_str());
+      sent ? tx_cpu * 1e9 / double(sent) : 0, trimmed, double(t_last - t_start) / 1e9,
+      (rusage_cpu() - ru0) / el, cpu_json(c0, c1, el).c_str());
   return 0;
 }
 
@@ -636,8 +730,11 @@ int cmd_count(const Args& a) {
   const double dur = a.num("dur", 3);
   const uint64_t win = uint64_t(a.num("win", 100)) * 1000000ull;
   sock_filter f[] = {BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 12),
-                     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kEtherBench, 0, 1),
-                     BPF_STMT(BPF_RET | BPF_K, 64), BPF_STMT(BPF_RET | BPF_K, 0)};
+                     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kEtherBench, 2, 0),
+                     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x0800, 1, 0),
+                     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x86dd, 0, 1),
+                     BPF_STMT(BPF_RET | BPF_K, 96),
+                     BPF_STMT(BPF_RET | BPF_K, 0)};
   sock_fprog fp{sizeof f / sizeof *f, f};
   struct Ctr {
     RxRing r;
@@ -656,8 +753,9 @@ int cmd_count(const Args& a) {
     for (auto& c : cs)
       got += c.r.drain([&](const uint8_t* p, unsigned cap, unsigned len, uint64_t ts) {
         BenchHdr h;
-        if (cap < 14 + sizeof h) return;
-        std::memcpy(&h, p + 14, sizeof h);
+        const unsigned start = p[12] == 0x88 ? 14 : p[12] == 0x08 ? 42 : 62;
+        if (cap < start + sizeof h) return;
+        std::memcpy(&h, p + start, sizeof h);
         if (ntohl(h.magic) != kMagic) return;
         ++c.n;
         c.bytes += len;

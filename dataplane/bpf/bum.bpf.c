@@ -2,12 +2,15 @@
 // The data path of a member port or VXLAN device: pl_ingress at tc ingress, pl_egress at tc egress,
 // and pl_xdp, which answers the plain requests earlier where the driver can.
 //
-// Order: (0) VLAN tags, (1) link-local groups and EtherTypes, (2) source MAC, (3) named protocols,
-// (4) ARP/ND: answered, given to the daemon or passed on; frames that end here, (5) BUM buckets;
-// then the bridge. Every frame is counted once per hook, by class and reason; an answer once, at
-// ingress. (4) only at the ingress of a member port with a proxy, but for the PE's own and the
-// trapped MACs. Reads beyond the first octets go through bpf_skb_load_bytes(), which copes with
-// what is not linear.
+// Order: (0) loops and VLAN tags, (1) link-local groups and EtherTypes, (2) source MAC, (3) named
+// protocols, then whether the port is open at all, (4) ARP/ND: answered, given to the daemon or
+// passed on; frames that end here, (5) BUM buckets; then the bridge. Every frame is counted once
+// per hook, by class and reason; an answer once, at ingress. What a policy only observes is counted
+// as that and goes on: not as passed, but in addition as answered, given to the daemon, or dropped
+// by what is no policy. (4) only at the ingress of a member port with a proxy, but for the PE's own
+// and the trapped MACs. pl_underlay of underlay.h stands where tunnels come in. Reads beyond the
+// first octets go through bpf_skb_load_bytes(), which copes with what is not linear. Most of what
+// members exchange goes a short way past all that: quick.h.
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
 
@@ -19,10 +22,12 @@ typedef struct __sk_buff pl_source;
 static __always_inline int pl_load(pl_source* skb, __u32 offset, void* to, __u32 n) {
   return bpf_skb_load_bytes(skb, offset, to, n) != 0;
 }
+#define PL_STEP __attribute__((noinline))
 #include "run.h"
 
-_Static_assert(sizeof(struct pl_punt) == PL_PUNT_RECORD, "the record of a punt");
-_Static_assert(PL_REASONS <= 64, "sets of reasons are words");
+#include "guard.h"
+#include "quick.h"
+#include "underlay.h"
 
 // Written to skb->tc_index of an answer, which goes out at once: nothing of it is to be checked,
 // and it was counted as answered.
@@ -31,7 +36,7 @@ enum { PL_IS_ANSWER = 0x706c };
 static __always_inline struct __sk_buff* skb_of(const struct run* run) { return run->context; }
 
 static __always_inline int pass(const struct run* run, __u32 cls) {
-  count_row(run, PL_ROW_PASSED + cls);
+  if (!run->observed) count_row(run, PL_ROW_PASSED + cls);
   return TC_ACT_UNSPEC;
 }
 
@@ -40,16 +45,24 @@ static __always_inline int drop(const struct run* run, __u32 cls, __u32 reason) 
   return TC_ACT_SHOT;
 }
 
+// Out of the path because of the policy: 1, or 0 when that is only to be observed.
+static __always_inline int refused(struct run* run, __u32 cls, __u32 reason) {
+  const int observe = run->config->observe;
+  if (!run->observed) count_drop(run, cls, observe ? reason | PL_ONLY_OBSERVED : reason);
+  if (observe) run->observed = 1;
+  return !observe;
+}
+
 // Within the rate of this port and that of all; PL_PUNTED, or why not.
 static __always_inline __u32 punt_allowed(struct run* run, __u32 kind, __u32 len) {
   const int trapped = kind == PL_PUNT_TRAPPED;
-  if (!pl_charge(trapped ? &run->config->trapped : &run->config->punts,
-                 trapped ? run->state->trapped : run->state->punts, now(run), 1, len))
+  if (!charge(trapped ? &run->config->trapped : &run->config->punts,
+              trapped ? run->state->trapped : run->state->punts, run, 1, len))
     return PL_PUNT_LIMIT;
+  if (run->config->dry) return PL_PUNTED;
   const __u32 zero = 0;
   struct pl_all* shared = bpf_map_lookup_elem(&all, &zero);
-  if (!shared || !pl_charge(&shared->punts, shared->tat, now(run), 1, len))
-    return PL_PUNT_LIMIT_ALL;
+  if (!shared || !charge(&shared->punts, shared->tat, run, 1, len)) return PL_PUNT_LIMIT_ALL;
   return PL_PUNTED;
 }
 
@@ -61,7 +74,7 @@ static __always_inline __u32 punt(struct run* run, __u32 kind) {
     len = PL_PUNT_FRAME;
   }
   const __u32 allowed = punt_allowed(run, kind, len);
-  if (allowed != PL_PUNTED) return allowed;
+  if (allowed != PL_PUNTED || run->config->dry) return allowed;
   struct pl_punt* record = bpf_ringbuf_reserve(&punts, sizeof *record, 0);
   if (!record) {
     const __u32 zero = 0;
@@ -78,26 +91,47 @@ static __always_inline __u32 punt(struct run* run, __u32 kind) {
     bpf_ringbuf_discard(record, BPF_RB_NO_WAKEUP);
     return PL_MALFORMED;
   }
-  bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+  bpf_ringbuf_submit(record, 0);  // wakes the daemon when it has read all before
   return PL_PUNTED;
 }
 
 // A copy of what a bound sender sent, now and then: its binding must not age while the kernel
 // answers in the daemon's place.
 static __always_inline void renew(struct run* run, const struct owner* sender) {
-  if (renewal_due(run, sender) && punt(run, PL_PUNT_COPY) == PL_PUNTED)
+  if (renewal_due(run, sender) && punt(run, PL_PUNT_COPY) == PL_PUNTED && !run->config->dry)
     *(volatile __u64*)&sender->entry->renewed = now(run);
+}
+
+// What the limits say of a frame of a class that has some: PL_PASSED, or why not.
+static __always_inline __u32 limit_reason(struct run* run, __u32 cls) {
+  if (!(run->config->limited[run->hook] >> cls & 1)) return PL_PASSED;
+  if (run->hook == PL_OUT)
+    return within_limits(run->config, run->state, run->hook << 8 | cls, now(run),
+                         (__u64)run->frames << 32 | run->bytes);
+  const struct pl_limit* limit = &run->config->limits[PL_IN][cls];
+  if (limit->mode == PL_NOTHING) return pl_limit_reason(cls, PL_NOTHING);
+  return charge(limit, run->state->tat[PL_IN][cls], run, run->frames, run->bytes)
+             ? (__u32)PL_PASSED
+             : pl_limit_reason(cls, PL_LIMITED);
+}
+
+// Whether the limits drop the frame, or would do so but for the policy, which only observes.
+static __always_inline int limited(struct run* run, __u32 cls) {
+  if (run->observed && run->config->observe) return 0;
+  if (cls >= PL_LIMITED_CLASSES) return 0;
+  const __u32 reason = limit_reason(run, cls);
+  if (reason == PL_PASSED) return 0;
+  if (reason == PL_EGRESS_CAP || run->config->observe) return refused(run, cls, reason);
+  if (!run->observed) count_row(run, (reason >= PL_ARP ? PL_ROW_NOTHING : PL_ROW_LIMITED) + cls);
+  return 1;
 }
 
 // Within the limit of its class, out of the path and to the daemon.
 static __always_inline int intercept(struct run* run, __u32 cls) {
-  const struct pl_limit* limit = &run->config->limits[PL_IN][cls];
-  if (limit->mode != PL_UNLIMITED &&
-      !pl_charge(limit, run->state->tat[PL_IN][cls], now(run), run->frames, run->bytes))
-    return drop(run, cls, pl_limit_reason(cls, limit->mode));
+  if (limited(run, cls)) return TC_ACT_SHOT;
   const __u32 reason = punt(run, PL_PUNT_TAKEN);
   if (reason != PL_PUNTED) return drop(run, cls, reason);
-  count_row(run, PL_ROW_PUNTED + cls);
+  count_row(run, PL_ROW_PUNTED + (cls == PL_CLASS_ND));
   return TC_ACT_SHOT;
 }
 
@@ -254,6 +288,56 @@ static __always_inline __u32 load_head(struct __sk_buff* skb, struct pl_head* he
   return len;
 }
 
+// Step (4), a frame to one host: PL_PASSED, or the reason to drop it. What it claims falsely is the
+// policy's business.
+static __always_inline int dropped_to_one(struct run* run, const struct pl_head* head,
+                                          const struct pl_frame* frame) {
+  const __u32 reason = to_one(run, head, frame);
+  if (reason == PL_PASSED) return 0;
+  if (reason != PL_SPOOFED_SENDER && reason != PL_MALFORMED) {
+    count_drop(run, frame->cls, reason);
+    return 1;
+  }
+  report(run, reason);
+  return refused(run, frame->cls, reason);
+}
+
+// Steps (0) to (3): 1 when the frame is dropped.
+static __always_inline int dropped_by_kind(struct run* run, struct pl_head* head,
+                                           struct pl_frame* frame) {
+  struct __sk_buff* skb = skb_of(run);
+  const __u32 hook = run->hook;
+  __u32 reason = PL_PASSED;
+  if (hook == PL_IN && frame->group && came_back(run, head, frame) &&
+      !pl_observed(run->config->observe, frame, PL_LOOPED))
+    reason = PL_LOOPED;
+  else if (skb->vlan_present && !pl_allowed(run->config, PL_VLAN_TAG) &&
+           !pl_observed(run->config->observe, frame, PL_VLAN_TAG))
+    reason = PL_VLAN_TAG;
+  else
+    reason = pl_check(skb, run->config, hook, head, frame);
+  if (skb->gso_size) {
+    run->frames = skb->gso_segs ?: (skb->len + skb->gso_size - 1) / skb->gso_size;
+    run->bytes = pl_wire_bytes(frame, run->frames);
+  }
+  const __u32 wrong = reason != PL_PASSED ? reason : frame->observed;
+  if (wrong) report(run, wrong);
+  if (run->config->gate &&
+      !(run->config->gate == PL_QUARANTINE && !wrong && frame->cls == PL_CLASS_CONTROL)) {
+    count_drop(run, frame->cls, run->config->gate);
+    return 1;
+  }
+  if (reason != PL_PASSED) {
+    count_drop(run, frame->cls, reason);
+    return 1;
+  }
+  if (frame->observed) {
+    count_drop(run, frame->cls, frame->observed | PL_ONLY_OBSERVED);
+    run->observed = 1;
+  }
+  return 0;
+}
+
 static __always_inline int data_path(struct __sk_buff* skb, __u32 hook) {
   const __u32 len = skb->len;
   struct run run = {.context = skb, .hook = hook, .frames = 1, .bytes = len};
@@ -264,22 +348,13 @@ static __always_inline int data_path(struct __sk_buff* skb, __u32 hook) {
   const __u32 seen = load_head(skb, &head);
   if (!seen) return drop(&run, PL_CLASS_CONTROL, PL_MALFORMED);
   pl_look(&head, seen, len, &frame);
-
-  if (skb->vlan_present && !pl_allowed(run.config, PL_VLAN_TAG))
-    return drop(&run, frame.cls, PL_VLAN_TAG);
-  __u32 reason = pl_check(skb, run.config, hook, &head, &frame);
-  if (skb->gso_size) {
-    run.frames = skb->gso_segs ?: (len + skb->gso_size - 1) / skb->gso_size;
-    run.bytes = pl_wire_bytes(&frame, run.frames);
-  }
-  if (reason != PL_PASSED) return drop(&run, frame.cls, reason);
+  if (dropped_by_kind(&run, &head, &frame)) return TC_ACT_SHOT;
   if (frame.cls == PL_CLASS_CONTROL) return pass(&run, PL_CLASS_CONTROL);
 
   // The addresses of a VLAN that is passed on are not those of the peering LAN.
-  if (hook == PL_IN && !in_a_vlan(skb)) {
+  if (hook == PL_IN && !in_a_vlan(skb) && !frame.tags) {
     if (!frame.group) {
-      reason = to_one(&run, &head, &frame);
-      if (reason != PL_PASSED) return drop(&run, PL_CLASS_UNICAST, reason);
+      if (dropped_to_one(&run, &head, &frame)) return TC_ACT_SHOT;
     } else if (run.config->proxy && !run.config->core) {
       if (frame.cls == PL_CLASS_ARP) return group_arp(&run, &head, &frame);
       if (frame.cls == PL_CLASS_ND) return group_nd(&run, &head, &frame);
@@ -287,24 +362,17 @@ static __always_inline int data_path(struct __sk_buff* skb, __u32 hook) {
   }
 
   __u32 cls = frame.cls;
-  if (cls == PL_CLASS_UNICAST) {
-    if (run.config->limits[hook][PL_CLASS_UNKNOWN_UNICAST].mode == PL_UNLIMITED ||
-        known_unicast(&run, &head))
-      return pass(&run, PL_CLASS_UNICAST);
+  if (!frame.group && run.config->look_up[hook] && !known_unicast(&run, &head))
     cls = PL_CLASS_UNKNOWN_UNICAST;
-  }
-  if (cls >= PL_LIMITED_CLASSES) return pass(&run, PL_CLASS_CONTROL);
-  const struct pl_limit* limit = &run.config->limits[hook][cls];
-  if (limit->mode != PL_UNLIMITED &&
-      !pl_charge(limit, run.state->tat[hook][cls], now(&run), run.frames, run.bytes))
-    return drop(&run, cls, pl_limit_reason(cls, limit->mode));
+  if (limited(&run, cls)) return TC_ACT_SHOT;
+  if (hook == PL_OUT && frame.group) remember_sent(&run, &head, &frame);
   return pass(&run, cls);
 }
 
 SEC("tc")
 int pl_ingress(struct __sk_buff* skb) {
   if (skb->tc_index == PL_IS_ANSWER) skb->tc_index = 0;  // whoever says so
-  return data_path(skb, PL_IN);
+  return quick(skb, PL_IN) ? TC_ACT_UNSPEC : data_path(skb, PL_IN);
 }
 
 SEC("tc")
@@ -313,7 +381,7 @@ int pl_egress(struct __sk_buff* skb) {
     skb->tc_index = 0;
     return TC_ACT_UNSPEC;
   }
-  return data_path(skb, PL_OUT);
+  return quick(skb, PL_OUT) ? TC_ACT_UNSPEC : data_path(skb, PL_OUT);
 }
 
 // --- native XDP at a member's port: the answers to plain requests of the usual length. The tc

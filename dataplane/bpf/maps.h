@@ -15,7 +15,7 @@ struct {
 } meta SEC(".maps");
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
-  __uint(max_entries, PL_MAX_PORTS);
+  __uint(max_entries, PL_MAX_PORTS + 1);
   __type(key, __u32);
   __type(value, struct pl_port);
 } ports SEC(".maps");
@@ -27,16 +27,22 @@ struct {
 } near SEC(".maps");
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
-  __uint(max_entries, PL_MAX_CONFIGS);
+  __uint(max_entries, PL_SHADOW_CONFIG + 1);
   __type(key, __u32);
   __type(value, struct pl_config);
 } configs SEC(".maps");
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
-  __uint(max_entries, PL_MAX_PORTS);
+  __uint(max_entries, PL_SHADOW_SLOT + 1);
   __type(key, __u32);
   __type(value, struct pl_state);
 } state SEC(".maps");
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, PL_SHADOW_SLOT + 1);
+  __type(key, __u32);
+  __type(value, struct pl_name);
+} names SEC(".maps");
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(max_entries, 1);
@@ -45,10 +51,10 @@ struct {
 } all SEC(".maps");
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-  __uint(max_entries, PL_MAX_PORTS* PL_HOOKS* PL_ROWS);
+  __uint(max_entries, PL_SHADOW_SLOT + 1);
   __type(key, __u32);
-  __type(value, struct pl_count);
-} passed SEC(".maps");
+  __type(value, struct pl_counts);
+} counts SEC(".maps");
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_HASH);
   __uint(max_entries, PL_MAX_DROPS);
@@ -74,9 +80,19 @@ struct {
   __type(value, __u32);
 } macs SEC(".maps");
 struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, PL_NEAR_MACS);
+  __type(key, __u32);
+  __type(value, __u64);
+} near_macs SEC(".maps");
+struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
   __uint(max_entries, 4096);
 } punts SEC(".maps");
+struct {
+  __uint(type, BPF_MAP_TYPE_RINGBUF);
+  __uint(max_entries, PL_REPORT_RING);
+} reports SEC(".maps");
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
   __uint(max_entries, 1);
@@ -84,5 +100,37 @@ struct {
   __type(value, __u64);
 } lost SEC(".maps");
 
+// --- of the underlay. A new element takes an old one's place only when no program reads that one
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, PL_MAX_UNDERLAYS);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __type(key, __u32);
+  __type(value, struct pl_underlay);
+} underlays SEC(".maps");
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, PL_MAX_VNIS);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __type(key, struct pl_vni_key);
+  __type(value, __u32);
+} vnis SEC(".maps");
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, PL_MAX_VTEPS);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __type(key, struct pl_vtep_key);
+  __type(value, struct pl_vtep);
+} vteps SEC(".maps");
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+  __uint(max_entries, PL_MAX_VTEPS + 1);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __type(key, struct pl_vtep_key);
+  __type(value, struct pl_vtep_count);
+} vtep_counts SEC(".maps");
+
 _Static_assert(sizeof(struct pl_punt) == PL_PUNT_RECORD, "the record of a punt");
-_Static_assert(PL_REASONS <= 64, "sets of reasons are words");
+_Static_assert(sizeof(struct pl_report) == PL_REPORT_RECORD, "the record of a report");
+_Static_assert(PL_REASONS <= 64 * PL_REASON_WORDS, "sets of reasons are words");
+_Static_assert(PL_ETHERTYPE < 64 && PL_IRDP < 64, "`allow` is a word");

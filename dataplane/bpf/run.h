@@ -16,7 +16,8 @@ struct run {
   __u32 hook;
   __u32 frames;
   __u32 bytes;
-  __u64 now;  // 0: not asked for yet
+  __u64 now;     // 0: not asked for yet
+  int observed;  // counted as such
 };
 
 // 0: not a port of ours.
@@ -33,12 +34,38 @@ static __always_inline int find_port(struct run* run, __u32 ifindex) {
   run->slot = port.slot;
   run->config = bpf_map_lookup_elem(&configs, &port.config);
   run->state = bpf_map_lookup_elem(&state, &port.slot);
-  return run->config && run->state && run->config->ifindex == ifindex;
+  return run->config && run->state && run->config->device == ifindex;
 }
 
 static __always_inline __u64 now(struct run* run) {
   if (!run->now) run->now = bpf_ktime_get_ns();
   return run->now;
+}
+
+// --- limits. Functions that the verifier looks at once, not wherever they are called.
+struct bucket_pair {
+  __u64 tat[PL_UNITS];
+};
+
+// See pl_charge().
+__attribute__((noinline)) int charge_bucket(const struct pl_limit* limit, struct bucket_pair* pair,
+                                            __u64 at, __u32 frames, __u32 bytes) {
+  if (!limit || !pair) return 0;
+  return pl_charge(limit, pair->tat, at, frames, bytes);
+}
+static __always_inline int charge(const struct pl_limit* limit, __u64* tat, struct run* run,
+                                  __u32 frames, __u32 bytes) {
+  return limit->mode == PL_UNLIMITED ||
+         charge_bucket(limit, (struct bucket_pair*)tat, now(run), frames, bytes);
+}
+
+// See pl_within(); size: frames << 32 | octets.
+__attribute__((noinline)) __u32 within_limits(const struct pl_config* config,
+                                              struct pl_state* port_state, __u32 hook_and_class,
+                                              __u64 at, __u64 size) {
+  const __u32 hook = hook_and_class >> 8 & 1, cls = hook_and_class & 0xff;
+  if (!config || !port_state || cls >= PL_LIMITED_CLASSES) return PL_PASSED;
+  return pl_within(config, port_state, hook, cls, at, size >> 32, (__u32)size);
 }
 
 // --- counters
@@ -48,14 +75,28 @@ static __always_inline void add(struct pl_count* count, const struct run* run) {
 }
 
 static __always_inline void count_row(const struct run* run, __u32 row) {
-  const __u32 index = (run->slot * PL_HOOKS + run->hook) * PL_ROWS + row;
-  struct pl_count* count = bpf_map_lookup_elem(&passed, &index);
-  if (count) add(count, run);
+  const __u32 slot = run->slot;  // helpers get no address of what is in *run: it stays in registers
+  struct pl_counts* of = bpf_map_lookup_elem(&counts, &slot);
+  if (of) add(&of->rows[run->hook][row % PL_ROWS], run);
 }
 
-static __noinline int count_drop_at(__u32 ifindex, __u32 what, __u32 frames, __u32 bytes) {
+enum { PL_ONLY_OBSERVED = 1 << 7 };  // added to a reason
+
+// what: hook << 16 | class << 8 | reason, perhaps one that is only observed.
+__attribute__((noinline)) int count_drop_of(struct pl_state* of, __u32 slot, __u32 what,
+                                            __u32 frames, __u32 bytes) {
+  const __u32 hook = what >> 16 & 1, cls = what >> 8 & 0xff, reason = what & 0x7f;
+  const int observed = (what & PL_ONLY_OBSERVED) != 0;
+  if (!of || cls >= PL_CLASSES || reason >= PL_REASONS) return 0;
+  // The index by one word: the verifier keeps what it knows of it.
+  __u32 word = (hook * PL_CLASSES + cls) * 2 * PL_REASON_WORDS;
+  word += (observed ? PL_REASON_WORDS : 0) + (reason >> 6);
+  if (word >= PL_HOOKS * PL_CLASSES * 2 * PL_REASON_WORDS) return 0;
+  __u64* seen = &of->seen[0][0][0] + word;
+  const __u64 bit = 1ull << (reason & 63);
+  if (!(*(volatile __u64*)seen & bit)) __sync_fetch_and_or(seen, bit);
   const struct pl_drop_key key = {
-      .ifindex = ifindex, .hook = what >> 16, .cls = what >> 8, .reason = what};
+      .slot = slot, .hook = hook, .cls = cls, .reason = reason, .observed = observed};
   struct pl_count* count = bpf_map_lookup_elem(&drops, &key);
   if (!count) {
     const struct pl_count none = {};
@@ -69,11 +110,8 @@ static __noinline int count_drop_at(__u32 ifindex, __u32 what, __u32 frames, __u
 }
 
 static __always_inline void count_drop(const struct run* run, __u32 cls, __u32 reason) {
-  if (cls >= PL_CLASSES || reason >= PL_REASONS) return;
-  __u64* seen = &run->state->seen[run->hook][cls];
-  const __u64 bit = 1ull << reason;
-  if (!(*(volatile __u64*)seen & bit)) __sync_fetch_and_or(seen, bit);
-  count_drop_at(run->config->ifindex, run->hook << 16 | cls << 8 | reason, run->frames, run->bytes);
+  count_drop_of(run->state, run->slot, run->hook << 16 | cls << 8 | reason, run->frames,
+                run->bytes);
 }
 
 // --- bindings
@@ -124,8 +162,7 @@ static __always_inline __u32 settle(struct run* run, const struct owner* target,
   if (!target->entry || !at_home(run, sender, asker)) return PL_PASSED;
   if (pl_mac(target->mac) == asker) return PL_OWNER_ASKED;
   if (target->entry->port == run->config->ifindex) return PL_SAME_PORT;
-  if (run->config->answers.mode != PL_UNLIMITED &&
-      !pl_charge(&run->config->answers, run->state->answers, now(run), 1, run->bytes))
+  if (!charge(&run->config->answers, run->state->answers, run, 1, run->bytes))
     return PL_ANSWER_LIMIT;
   return PL_ANSWERED;
 }
@@ -134,9 +171,10 @@ static __always_inline __u32 settle(struct run* run, const struct owner* target,
 static __always_inline void count_answer(const struct run* run, const struct owner* target,
                                          __u64 asker, __u32 cls) {
   struct pl_binding* entry = target->entry;
+  count_row(run, PL_ROW_ANSWERED + cls);
+  if (run->config->dry) return;
   __sync_fetch_and_add(&entry->answers, 1);
   if (*(volatile __u64*)&entry->asker != asker) *(volatile __u64*)&entry->asker = asker;
-  count_row(run, PL_ROW_ANSWERED + cls);
 }
 
 // --- the first octets of a frame, from memory that the verifier has seen the end of. Words that

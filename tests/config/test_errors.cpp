@@ -309,68 +309,69 @@ TEST(Errors, Policy) {
   const std::string ethertype =
       "expected an EtherType: ipv4, arp, ipv6, lacp, lldp, mpls, vlan, qinq, ptp, or 0x0600 to "
       "0xffff, got ";
-  check(kNode + "policies:\n",
-        {
-            {"  - a\n", "f:5:3: policies: expected a mapping, got a list\n"},
-            {"  a: drop\n", "f:5:6: policies.a: expected a mapping, got \"drop\"\n"},
-            {"  a: {ingres: {}}\n",
-             "f:5:7: policies.a.ingres: unknown key; did you mean \"ingress\"?\n"},
-            {"  a/b: {}\n",
-             "f:5:3: policies.\"a/b\": expected a name of 1 to 64 letters, digits, '.', '_' or "
-             "'-', got \"a/b\"\n"},
-            {"  a: {ingress: {apr: drop}}\n",
-             "f:5:17: policies.a.ingress.apr: unknown key; did you mean \"arp\"?\n"},
-            {"  a: {ingress: {arp: 20}}\n",
-             "f:5:22: policies.a.ingress.arp: expected drop, unlimited, or a mapping of pps, bps "
-             "and burst, got \"20\"\n"},
-            {"  a: {ingress: {arp: }}\n",
-             "f:5:22: policies.a.ingress.arp: expected drop, unlimited, or a mapping of pps, bps "
-             "and burst, got nothing\n"},
-            {"  a: {egress: {nd: {burst: 1s}}}\n",
-             "f:5:20: policies.a.egress.nd: needs pps or bps, or both\n"},
-            {"  a: {decap: {nd: {pps: 1.5}}}\n",
-             "f:5:25: policies.a.decap.nd.pps: expected a rate a second such as 20, 100k, 1M or "
-             "2G, at most 1000G, got \"1.5\"\n"},
-            {"  a: {encap: {nd: {bps: 1001G, pps: 1K}}}\n",
-             "f:5:25: policies.a.encap.nd.bps: expected a rate a second such as 20, 100k, 1M or "
-             "2G, at most 1000G, got \"1001G\"\n"
-             "f:5:37: policies.a.encap.nd.pps: expected a rate a second such as 20, 100k, 1M or "
-             "2G, at most 1000G, got \"1K\"\n"},
-            {"  a: {encap: {nd: {bps: 1%}}}\n",
-             "f:5:25: policies.a.encap.nd.bps: expected a rate a second such as 20, 100k, 1M or "
-             "2G, at most 1000G, got \"1%\"\n"},
-            {"  a: {encap: {nd: {pps: 1, burst: 0}}}\n",
-             "f:5:35: policies.a.encap.nd.burst: expected a duration from 1ms to 1s, got \"0\"\n"},
-            {"  a: {encap: {nd: {pps: 1, burst: 1001ms}}}\n",
-             "f:5:35: policies.a.encap.nd.burst: expected a duration from 1ms to 1s, got "
-             "\"1001ms\"\n"},
-            {"  a: {encap: {nd: {pps: 1, burst: 2}}}\n",
-             "f:5:35: policies.a.encap.nd.burst: expected a duration from 1ms to 1s, got \"2\"\n"},
-            {"  a: {punts: unlimited}\n",
-             "f:5:14: policies.a.punts: expected drop, or a mapping of pps, bps and burst, got "
-             "\"unlimited\"\n"},
-            {"  a: {answers: {}}\n", "f:5:16: policies.a.answers: needs pps or bps, or both\n"},
-            {"  a: {ethertypes: ipv4}\n",
-             "f:5:19: policies.a.ethertypes: expected a list of EtherTypes, got \"ipv4\"\n"},
-            {"  a: {ethertypes: []}\n",
-             "f:5:19: policies.a.ethertypes: without EtherTypes no frame would pass\n"},
-            {"  a: {ethertypes: [ip, 0x05ff, 2048, 0x10000, 0x, arp, 0x0806]}\n",
-             "f:5:20: policies.a.ethertypes[0]: " + ethertype + "\"ip\"\n" +
-                 "f:5:24: policies.a.ethertypes[1]: " + ethertype + "\"0x05ff\"\n" +
-                 "f:5:32: policies.a.ethertypes[2]: " + ethertype + "\"2048\"\n" +
-                 "f:5:38: policies.a.ethertypes[3]: " + ethertype + "\"0x10000\"\n" +
-                 "f:5:47: policies.a.ethertypes[4]: " + ethertype + "\"0x\"\n" +
-                 "f:5:56: policies.a.ethertypes[6]: listed twice\n"},
-            {"  a: {ethertypes: [ipv4, arp, ipv6, lacp, lldp, mpls, vlan, qinq, ptp]}\n",
-             "f:5:19: policies.a.ethertypes: at most 8 EtherTypes, got 9\n"},
-            {"  a: {allow: mld}\n",
-             "f:5:14: policies.a.allow: expected a list of names of drop reasons, got \"mld\"\n"},
-            {"  a: {allow: [malformed]}\n",
-             "f:5:15: policies.a.allow[0]: the drop reason \"malformed\" can't be switched off\n"},
-            {"  a: {allow: [mldd, mld, mld]}\n",
-             "f:5:15: policies.a.allow[0]: no drop reason \"mldd\"; did you mean \"mld\"?\n"
-             "f:5:26: policies.a.allow[2]: listed twice\n"},
-        });
+  check(
+      kNode + "policies:\n",
+      {
+          {"  - a\n", "f:5:3: policies: expected a mapping, got a list\n"},
+          {"  a: drop\n", "f:5:6: policies.a: expected a mapping, got \"drop\"\n"},
+          {"  a: {ingres: {}}\n",
+           "f:5:7: policies.a.ingres: unknown key; did you mean \"ingress\"?\n"},
+          {"  a/b: {}\n",
+           "f:5:3: policies.\"a/b\": expected a name of 1 to 64 letters, digits, '.', '_' or "
+           "'-', got \"a/b\"\n"},
+          {"  a: {ingress: {apr: drop}}\n",
+           "f:5:17: policies.a.ingress.apr: unknown key; did you mean \"arp\"?\n"},
+          {"  a: {ingress: {arp: 20}}\n",
+           "f:5:22: policies.a.ingress.arp: expected drop, unlimited, or a mapping of pps, bps "
+           "and burst, got \"20\"\n"},
+          {"  a: {ingress: {arp: }}\n",
+           "f:5:22: policies.a.ingress.arp: expected drop, unlimited, or a mapping of pps, bps "
+           "and burst, got nothing\n"},
+          {"  a: {egress: {nd: {burst: 1s}}}\n",
+           "f:5:20: policies.a.egress.nd: needs pps or bps, or both\n"},
+          {"  a: {decap: {nd: {pps: 1.5}}}\n",
+           "f:5:25: policies.a.decap.nd.pps: expected a rate a second such as 20, 100k, 1M or "
+           "2G, at most 1000G, got \"1.5\"\n"},
+          {"  a: {encap: {nd: {bps: 1001G, pps: 1K}}}\n",
+           "f:5:25: policies.a.encap.nd.bps: expected a rate a second such as 20, 100k, 1M or "
+           "2G, at most 1000G, got \"1001G\"\n"
+           "f:5:37: policies.a.encap.nd.pps: expected a rate a second such as 20, 100k, 1M or "
+           "2G, at most 1000G, got \"1K\"\n"},
+          {"  a: {encap: {nd: {bps: 1%}}}\n",
+           "f:5:25: policies.a.encap.nd.bps: expected an absolute rate a second such as 20, 100k, "
+           "1M or 2G, never percent of a port, got \"1%\"\n"},
+          {"  a: {encap: {nd: {pps: 1, burst: 0}}}\n",
+           "f:5:35: policies.a.encap.nd.burst: expected a duration from 1ms to 1s, got \"0\"\n"},
+          {"  a: {encap: {nd: {pps: 1, burst: 1001ms}}}\n",
+           "f:5:35: policies.a.encap.nd.burst: expected a duration from 1ms to 1s, got "
+           "\"1001ms\"\n"},
+          {"  a: {encap: {nd: {pps: 1, burst: 2}}}\n",
+           "f:5:35: policies.a.encap.nd.burst: expected a duration from 1ms to 1s, got \"2\"\n"},
+          {"  a: {punts: unlimited}\n",
+           "f:5:14: policies.a.punts: expected drop, or a mapping of pps, bps and burst, got "
+           "\"unlimited\"\n"},
+          {"  a: {answers: {}}\n", "f:5:16: policies.a.answers: needs pps or bps, or both\n"},
+          {"  a: {ethertypes: ipv4}\n",
+           "f:5:19: policies.a.ethertypes: expected a list of EtherTypes, got \"ipv4\"\n"},
+          {"  a: {ethertypes: []}\n",
+           "f:5:19: policies.a.ethertypes: without EtherTypes no frame would pass\n"},
+          {"  a: {ethertypes: [ip, 0x05ff, 2048, 0x10000, 0x, arp, 0x0806]}\n",
+           "f:5:20: policies.a.ethertypes[0]: " + ethertype + "\"ip\"\n" +
+               "f:5:24: policies.a.ethertypes[1]: " + ethertype + "\"0x05ff\"\n" +
+               "f:5:32: policies.a.ethertypes[2]: " + ethertype + "\"2048\"\n" +
+               "f:5:38: policies.a.ethertypes[3]: " + ethertype + "\"0x10000\"\n" +
+               "f:5:47: policies.a.ethertypes[4]: " + ethertype + "\"0x\"\n" +
+               "f:5:56: policies.a.ethertypes[6]: listed twice\n"},
+          {"  a: {ethertypes: [ipv4, arp, ipv6, lacp, lldp, mpls, vlan, qinq, ptp]}\n",
+           "f:5:19: policies.a.ethertypes: at most 8 EtherTypes, got 9\n"},
+          {"  a: {allow: mld}\n",
+           "f:5:14: policies.a.allow: expected a list of names of drop reasons, got \"mld\"\n"},
+          {"  a: {allow: [malformed]}\n",
+           "f:5:15: policies.a.allow[0]: the drop reason \"malformed\" can't be switched off\n"},
+          {"  a: {allow: [mldd, mld, mld]}\n",
+           "f:5:15: policies.a.allow[0]: no drop reason \"mldd\"; did you mean \"mld\"?\n"
+           "f:5:26: policies.a.allow[2]: listed twice\n"},
+      });
 }
 
 TEST(Errors, DomainIdentity) {
@@ -517,7 +518,7 @@ TEST(Errors, Ports) {
              "f:12:33: " + where + "0].policy: no policy \"chaty\" in policies\n"},
             {"      - {interface: p1, macs: 02:00:00:00:00:01}\n",
              "f:12:31: " + where +
-                 "0].macs: expected a list of MAC addresses, got "
+                 "0].macs: expected a list of MAC addresses, or any, got "
                  "\"02:00:00:00:00:01\"\n"},
             {"      - {interface: p1, macs: [02:00:00:00:00, 01:00:5e:00:00:01, "
              "ff:ff:ff:ff:ff:ff, 0000.0000.0000]}\n",

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <algorithm>
 #include <fstream>
 
 #include "config/tree.h"
@@ -67,7 +68,8 @@ TEST(IxpManager, TheSampleFile) {
   EXPECT_THAT(text_of(got->warnings),
               HasSubstr("l2.json:68:5: layer2interfaces[3]: 1 interface is shut down or in "
                         "quarantine and left out"));
-  EXPECT_EQ(got->ports.size(), 2u);
+  ASSERT_EQ(got->ports.size(), 3u);  // one is in quarantine
+  EXPECT_EQ(std::ranges::count_if(got->ports, [](const auto& one) { return one.second.closed; }), 1);
 }
 
 TEST(IxpManager, YamlIsReadToo) {
@@ -198,6 +200,30 @@ TEST_F(IxpManagerSettings, OfThisSwitchPortsTakeTheirMacs) {
   EXPECT_EQ(domain.proxy.bindings[0].port, "m1");
   EXPECT_EQ(domain.proxy.bindings[0].member_as, net::AsNumber(64501));
   EXPECT_EQ(domain.proxy.bindings[1].port, "bond1");
+}
+
+// What IXP Manager has in quarantine, or closed, is let into no LAN here either.
+TEST_F(IxpManagerSettings, OfThisSwitchClosedPortsAreInQuarantine) {
+  for (const char* closed : {"\"status\": \"quarantine\"", "\"shutdown\": true"}) {
+    std::ofstream(folder_ / "closed.json")
+        << "{\"layer2interfaces\": [{\"type\": \"edge\", \"name\": \"m1\", " << closed
+        << ", \"virtualinterfaceid\": 1, \"vlans\": [{\"number\": 10, \"macaddresses\": "
+           "[\"02:00:00:00:00:01\"], \"ipaddresses\": {\"ipv4\": \"192.0.2.1\"}}]}, "
+           "{\"type\": \"edge\", \"name\": \"m2\", \"virtualinterfaceid\": 2, \"vlans\": "
+           "[{\"number\": "
+           "10, \"macaddresses\": [\"02:00:00:00:00:02\"], \"ipaddresses\": {\"ipv4\": "
+           "\"192.0.2.2\"}}]}]}";
+    const auto loaded = load(
+        "    ports: [{interface: m1}, {interface: m2}]\n"
+        "    members: [{ixp-manager: closed.json, vlan: 10, this-switch: true}]\n");
+    ASSERT_TRUE(loaded) << text_of(loaded.error());
+    const auto& ports = loaded->settings.domains[0].ports;
+    EXPECT_TRUE(ports[0].quarantined) << closed;
+    EXPECT_TRUE(ports[0].macs.empty());
+    EXPECT_FALSE(ports[1].quarantined);
+    EXPECT_TRUE(ports[1].enforce_macs);
+    EXPECT_EQ(ports[1].macs.size(), 1u);
+  }
 }
 
 TEST_F(IxpManagerSettings, OfAnotherSwitchNamesMeanNothing) {

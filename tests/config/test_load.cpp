@@ -49,6 +49,7 @@ TEST(Load, Defaults) {
   want.bgp.router_id = ip("10.0.0.1");
   want.bgp.local_as = net::AsNumber(65000);
   want.policies["peering"] = dataplane::peering_policy();
+  want.policies["quarantine"] = dataplane::quarantine_policy();
   EXPECT_EQ(node, want);
   EXPECT_FALSE(node.metrics_listen);
   EXPECT_FALSE(node.vtep);
@@ -253,7 +254,7 @@ TEST(Load, PolicyStartsFromPeering) {
 TEST(Load, PolicyPeeringCanBeReplaced) {
   const NodeSettings node =
       load_good(kNode + "policies: {peering: {ingress: {arp: {pps: 100}}}}\n");
-  EXPECT_EQ(node.policies.size(), 1u);
+  EXPECT_EQ(node.policies.size(), 2u);
   EXPECT_EQ(at(node.policies.at("peering").ingress, BumClass::Arp), pps(100));
 }
 
@@ -341,7 +342,9 @@ TEST(Load, DomainHasEveryKey) {
                                    .macs = {mac("02:00:00:00:00:01"), mac("02:00:00:00:00:0a")},
                                    .enforce_macs = false,
                                    .addresses = {ip("192.0.2.1")},
-                                   .policy = "a"};
+                                   .policy = "a",
+                                   .temporary_macs = {},
+                                   .security = {}};
   EXPECT_EQ(domain.ports[0], want);
   EXPECT_EQ(domain.ports[1].policy, "peering");
   EXPECT_EQ(text_of(domain.proxy.bindings),

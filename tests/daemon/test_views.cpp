@@ -16,6 +16,7 @@
 #include "daemon/metrics.h"
 #include "daemon/monitor.h"
 #include "daemon/mrt_writer.h"
+#include "daemon/port_commands.h"
 #include "daemon/proxy_commands.h"
 #include "daemon/trace.h"
 #include "daemon_support.h"
@@ -94,11 +95,12 @@ TEST_F(ViewsTest, DocumentsAreAsDescribed) {
   ASSERT_TRUE(until([&] { return done && app->speaker().sessions().size() == 1; }));
   for (const char* view : {"neighbors", "routes", "collectors"})
     EXPECT_EQ(emitted(view, show(view)), documented(view)) << view;
-  for (const char* view :
-       {"summary", "macs", "bindings", "duplicates", "sponge", "offenders", "ports", "drops"})
+  for (const char* view : {"summary", "macs", "bindings", "duplicates", "sponge", "offenders",
+                           "ports", "drops", "violations", "underlay", "report"})
     EXPECT_THAT(emitted(view, show(view)), IsSubsetOf(documented(view))) << view;
-  for (const char* view : {"summary", "neighbors", "routes", "collectors", "macs", "bindings",
-                           "duplicates", "sponge", "offenders", "ports", "drops"}) {
+  for (const char* view :
+       {"summary", "neighbors", "routes", "collectors", "macs", "bindings", "duplicates", "sponge",
+        "offenders", "ports", "drops", "violations", "underlay", "report"}) {
     const json::object document = show(view);
     EXPECT_EQ(document.begin()->key(), "schema") << view;
     EXPECT_EQ(document.at("schema"), 1) << view;
@@ -139,6 +141,25 @@ TEST_F(ViewsTest, FiltersOfRoutes) {
   EXPECT_EQ(limited.at("routes").as_array().size(), 1u);
   EXPECT_EQ(limited.at("total"), 3);
   EXPECT_EQ(limited.at("shown"), 1);
+}
+
+TEST_F(ViewsTest, FramesAndPortsThatAreNotThere) {
+  start(node());
+  EXPECT_THAT(error_of("frame", {{"port", "m1"}}), HasSubstr("frame: expected an Ethernet frame"));
+  EXPECT_THAT(error_of("frame", {{"frame", "00"}}), HasSubstr("port: expected the name"));
+  EXPECT_THAT(error_of("frame", {{"frame", "0g"}, {"port", "m1"}}),
+              HasSubstr("frame: expected an Ethernet frame in hexadecimal digits"));
+  EXPECT_THAT(error_of("frame", {{"frame", "00"}, {"port", "m1"}, {"direction", "up"}}),
+              HasSubstr("direction: expected ingress, egress, decap or encap"));
+  EXPECT_THAT(error_of("frame", {{"frame", "00"}, {"port", "m1"}}), HasSubstr("no port m1"));
+  EXPECT_THAT(error_of("report", {{"intervals", 97}}), HasSubstr("intervals: expected"));
+  for (const char* command : {"open-port", "quarantine-port", "shut-port"}) {
+    const auto done = act_on_port(*app, command, {{"port", "m1"}});
+    ASSERT_TRUE(done && !*done) << command;
+    EXPECT_THAT(done->error(), HasSubstr("there is no member port m1"));
+    EXPECT_THAT(act_on_port(*app, command, json::object{})->error(), HasSubstr("port: expected"));
+  }
+  EXPECT_FALSE(act_on_port(*app, "close-port", {}).has_value());
 }
 
 TEST_F(ViewsTest, AddressesOfNoDomain) {

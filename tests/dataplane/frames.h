@@ -223,7 +223,8 @@ inline Bytes cut(Bytes frame, std::size_t size) {
 }
 
 // --- the table
-enum class Policy : uint8_t { Open, Closed, Acl };  // no limit at all; nothing passes; source list
+// No limit at all; nothing passes; source list; Alice's MAC is the PE's.
+enum class Policy : uint8_t { Open, Closed, Acl, Own };
 
 struct Case {
   std::string name;
@@ -232,7 +233,16 @@ struct Case {
   const char* reason;
   Policy policy = Policy::Open;
   bool in_only = false;  // a check that is only done at ingress and decapsulation
+  bool tags = false;     // the policy allows VLAN tags
 };
+
+// The frame with a VLAN tag more, in front of those that it has.
+inline Bytes tagged(Bytes frame, uint16_t type = 0x8100, uint16_t vlan = 7) {
+  const Bytes tag{static_cast<uint8_t>(type >> 8), static_cast<uint8_t>(type),
+                  static_cast<uint8_t>(vlan >> 8), static_cast<uint8_t>(vlan)};
+  frame.insert(frame.begin() + 12, tag.begin(), tag.end());
+  return frame;
+}
 
 inline std::vector<Case> cases() {
   const Bytes llc_isis{0xfe, 0xfe, 3, 0x83}, llc_stp{0x42, 0x42, 3, 0},
@@ -244,6 +254,10 @@ inline std::vector<Case> cases() {
   const auto add = [&](std::string name, Bytes frame, const char* cls, const char* reason,
                        Policy policy = Policy::Open, bool in_only = false) {
     out.push_back({std::move(name), std::move(frame), cls, reason, policy, in_only});
+  };
+  const auto add_tagged = [&](std::string name, Bytes frame, const char* cls, const char* reason) {
+    add(std::move(name), std::move(frame), cls, reason);
+    out.back().tags = true;
   };
   // link-local groups and other layer 2 protocols
   add("stp", to_group("01:80:c2:00:00:00", 38, llc_stp), "control", "stp");
@@ -270,8 +284,29 @@ inline std::vector<Case> cases() {
   add("is-is unicast", to_group("02:00:00:00:00:02", 38, llc_isis), "unicast", "is-is");
   add("mikrotik", to_group("ff:ff:ff:ff:ff:ff", 0x88bf), "broadcast", "mikrotik");
   add("loop test", to_group("cf:00:00:00:00:00", 0x9000), "multicast", "loop-test");
-  add("802.1Q in band", to_group("02:00:00:00:00:02", 0x8100), "unicast", "vlan-tag");
-  add("802.1ad in band", to_group("ff:ff:ff:ff:ff:ff", 0x88a8), "broadcast", "vlan-tag");
+  const auto plain = eth(kBob, kAlice, 0x0800, ipv4(6, alice_ip4, bob_ip4, Bytes(20)));
+  add("802.1Q in band", tagged(plain), "unicast", "vlan-tag");
+  add("802.1ad in band", tagged(udp4("255.255.255.255", 9), 0x88a8), "broadcast", "vlan-tag");
+  // behind tags that the policy allows
+  const auto both = [](Bytes frame) { return tagged(tagged(std::move(frame)), 0x88a8, 9); };
+  add_tagged("tag, tcp", tagged(plain), "unicast", "passed");
+  add_tagged("two tags, tcp", both(plain), "unicast", "passed");
+  add_tagged("tag, arp", tagged(arp_request()), "arp", "passed");
+  add_tagged("tag, unicast arp", tagged(arp(kBob, kAlice, {})), "arp-unicast", "passed");
+  add_tagged("two tags, ns", both(ns()), "nd", "passed");
+  add_tagged("tag, ra", tagged(icmpv6_to(all_nodes, "ff02::1", 134)), "multicast", "ra");
+  add_tagged("two tags, ra", both(icmpv6_to(all_nodes, "ff02::1", 134)), "multicast", "ra");
+  add_tagged("tag, ra behind hop-by-hop", tagged(behind({0}, 134, all_nodes)), "multicast", "ra");
+  add_tagged("two tags, unicast ra behind four", both(behind({0, 60, 43, 44}, 134, kBob)),
+             "unicast", "ra");
+  add_tagged("tag, dhcp", tagged(udp4("255.255.255.255", 67)), "broadcast", "dhcp");
+  add_tagged("two tags, mdns", both(udp4("224.0.0.251", 5353)), "multicast", "mdns");
+  add_tagged("tag, mpls", tagged(to_group("02:00:00:00:00:02", 0x8847)), "unicast", "ethertype");
+  add_tagged("tag, llc", tagged(to_group("02:00:00:00:00:02", 38, snap)), "unicast", "ethertype");
+  add_tagged("tag, bpdu", tagged(to_group("01:80:c2:00:00:00", 38, llc_stp)), "control", "stp");
+  add_tagged("three tags", tagged(both(plain)), "unicast", "malformed");
+  add_tagged("tag, cut", cut(tagged(plain), 17), "unicast", "malformed");
+  add_tagged("tag, arp cut", cut(tagged(arp_request()), 45), "broadcast", "malformed");
   add("llc", to_group("02:00:00:00:00:02", 38, snap), "unicast", "ethertype");
   add("mpls", to_group("02:00:00:00:00:02", 0x8847), "unicast", "ethertype");
   add("pppoe", to_group("ff:ff:ff:ff:ff:ff", 0x8863), "broadcast", "ethertype");
@@ -291,6 +326,8 @@ inline std::vector<Case> cases() {
       true);
   add("unlisted source, lldp", eth(mac("01:80:c2:00:00:0e"), kBob, 0x88cc, Bytes(46)), "control",
       "lldp", Policy::Acl);
+  add("own source", from("02:00:00:00:00:01"), "unicast", "loop", Policy::Own, true);
+  add("another source", from("02:00:00:00:00:09"), "unicast", "passed", Policy::Own);
   // malformed
   add("ip4 cut", cut(from("02:00:00:00:00:01"), 33), "unicast", "malformed");
   add("ip4 with version 6", eth(kBob, kAlice, 0x0800, Bytes(40, 0x65)), "unicast", "malformed");
@@ -376,9 +413,6 @@ inline std::vector<Case> cases() {
   add("esp 6", eth(kBob, kAlice, 0x86dd, ipv6(50, alice_ip6, bob_ip6, Bytes(20), 64)), "unicast",
       "passed");
   add("ping 6", icmpv6_to(kBob, "fe80::2", 128), "unicast", "passed");
-  add("unicast arp", arp(kBob, kAlice, {}), "unicast", "passed");
-  add("unicast ns", ns({.to = bob_ip6, .to_mac = kBob}), "unicast", "passed");
-  add("unicast na", na(), "unicast", "passed");
   // the classes, open and closed
   const struct {
     const char* name;
@@ -392,6 +426,11 @@ inline std::vector<Case> cases() {
       {"dad", ns({.from = ip("::"), .options = Bytes{}}), "nd"},
       {"na to all", na({.to = ip("ff02::1"), .to_mac = mac("33:33:00:00:00:01")}), "nd"},
       {"ns behind hop-by-hop", behind({0}, 135, mac("33:33:00:00:00:01")), "nd"},
+      {"unicast arp", arp(kBob, kAlice, {}), "arp-unicast"},
+      {"unicast arp reply", arp(kBob, kAlice, {.op = 2}), "arp-unicast"},
+      {"unicast ns", ns({.to = bob_ip6, .to_mac = kBob}), "nd-unicast"},
+      {"unicast na", na(), "nd-unicast"},
+      {"unicast ns behind hop-by-hop", behind({0}, 135, kBob), "nd-unicast"},
       {"broadcast udp", udp4("255.255.255.255", 9), "broadcast"},
       {"multicast udp", udp4("239.1.2.3", 9), "multicast"},
       {"multicast 6", udp6("ff0e::99", 9), "multicast"},
@@ -418,15 +457,18 @@ inline dataplane::PortConfig config_for(const Case& c, net::IfIndex port,
   auto config = port_config(port);
   config.kind = kind;
   config.proxy = false;
+  config.macs = {kAlice};  // not enforced; but what she sends twice is no loop
   if (c.policy == Policy::Closed) {
     const dataplane::Limit nothing{.packets_per_second = 0, .bits_per_second = {}};
-    config.policy.ingress = {nothing, nothing, nothing, nothing, {}};
+    config.policy.ingress = {nothing, nothing, nothing, nothing, {}, nothing, nothing};
     config.policy.egress = config.policy.decap = config.policy.encap = config.policy.ingress;
   }
   if (c.policy == Policy::Acl) {
     config.enforce_macs = true;
     config.macs = {mac("02:00:00:00:00:f1"), kAlice};
   }
+  if (c.policy == Policy::Own) config.own_macs = {mac("02:00:00:00:be:00"), kAlice};
+  if (c.tags) config.policy.allow = {"vlan-tag"};
   return config;
 }
 

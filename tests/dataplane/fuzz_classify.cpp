@@ -30,6 +30,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   pl_config config{};
   std::memcpy(&config.allow, data, 8);
   config.enforce_macs = data[8] & 1;
+  config.observe = data[8] >> 1 & 1;
+  config.observe_macs = data[8] >> 2 & 1;
+  config.own_mac_count = data[8] >> 4;
   config.mac_count = data[9];
   config.ethertype_count = 3;
   config.ethertypes[0] = PL_TYPE_IPV4;
@@ -48,7 +51,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const __u32 reason = pl_check(&source, &config, hook, &head, &frame);
   require(reason == PL_PASSED || (reason >= PL_FIRST_DROP && reason < PL_REASONS));
   require(frame.cls < PL_CLASSES);
-  if (reason != PL_PASSED) return 0;
+  require(!frame.observed || config.observe || frame.observed == PL_SOURCE_MAC);
+  if (reason != PL_PASSED || frame.tags) return 0;
 
   pl_claim claim{};
   if (frame.nd) {

@@ -1,144 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // The programs as loaded and attached, run on single frames by BPF_PROG_TEST_RUN: the table that
 // SoftPolicy agrees with as well, then ARP/ND, unknown unicast, punts and limits.
-#include <bpf/bpf.h>
-#include <gmock/gmock.h>
-#include <linux/pkt_cls.h>
+#include "tests/dataplane/program.h"
 
-#include <chrono>
-
-#include "dataplane/bpf/abi.h"
-#include "tests/dataplane/namespace.h"
-
-using namespace dataplane;
-using namespace frames;
-using lab::Bytes;
-using testing::ElementsAre;
+using namespace lab;
 
 namespace {
-
-constexpr int kUnspec = -1;
-const net::MacAddress kCarol = mac("02:00:00:00:00:03");
-
-Limit at_once(uint64_t frames) {  // one a second, `frames` a first time
-  return {.packets_per_second = frames, .bits_per_second = {}, .burst = std::chrono::seconds(1)};
-}
-
-struct Result {
-  int verdict = 0;
-  uint32_t nanoseconds = 0;  // of one run, on average
-  Bytes frame;
-};
-
-struct PuntSeen {
-  net::IfIndex port;
-  bool copy, trapped;
-  Bytes frame;
-};
-
-class BpfProgram : public lab::BpfTest {
- protected:
-  void SetUp() override {
-    BpfTest::SetUp();
-    if (IsSkipped() || HasFatalFailure()) return;
-    make_bridge();
-    port = lab::index_of("m1");
-    other = lab::index_of("m2");
-    set(port_config(port));
-    find_programs();
-  }
-  void find_programs() {
-    for (int hook : {PL_IN, PL_OUT}) {
-      const auto pin = lab::pin_directory() + "/links/" + std::to_string(port.value) +
-                       (hook == PL_IN ? "_in" : "_out");
-      const int link = bpf_obj_get(pin.c_str());
-      ASSERT_GE(link, 0) << "these tests find the program by its tcx link";
-      bpf_link_info info{};
-      uint32_t size = sizeof info;
-      ASSERT_EQ(bpf_obj_get_info_by_fd(link, &info, &size), 0);
-      if (program[hook] >= 0) close(program[hook]);
-      program[hook] = bpf_prog_get_fd_by_id(info.prog_id);
-      close(link);
-      ASSERT_GE(program[hook], 0);
-    }
-  }
-  void TearDown() override {
-    for (int fd : program)
-      if (fd >= 0) close(fd);
-    BpfTest::TearDown();
-  }
-  Result run(const Bytes& frame, int hook = PL_IN, int repeat = 1, uint32_t gso_segs = 0,
-             uint32_t gso_size = 0) {
-    __sk_buff context{};
-    context.ifindex = port.value;
-    context.gso_segs = gso_segs;
-    context.gso_size = gso_size;
-    Result out;
-    out.frame.resize(frame.size() + 64);
-    bpf_test_run_opts o{};
-    o.sz = sizeof o;
-    o.data_in = frame.data();
-    o.data_size_in = static_cast<uint32_t>(frame.size());
-    o.data_out = out.frame.data();
-    o.data_size_out = static_cast<uint32_t>(out.frame.size());
-    o.ctx_in = &context;
-    o.ctx_size_in = sizeof context;
-    o.repeat = repeat;
-    EXPECT_EQ(bpf_prog_test_run_opts(program[hook], &o), 0) << std::strerror(errno);
-    out.frame.resize(o.data_size_out);
-    out.verdict = static_cast<int>(o.retval);
-    out.nanoseconds = o.duration;
-    return out;
-  }
-  // The counters that one run moves, as "class reason".
-  std::vector<std::string> moved(const std::function<void()>& action) {
-    std::map<std::string, uint64_t> before;
-    const auto key = [](const Counter& c) {
-      return std::string(c.bum_class) + " " + c.reason + " " + to_string(c.direction);
-    };
-    for (const auto& c : fast_path->counters(port)) before[key(c)] = c.packets;
-    action();
-    std::vector<std::string> out;
-    for (const auto& c : fast_path->counters(port))
-      if (c.packets != before[key(c)]) out.push_back(std::string(c.bum_class) + " " + c.reason);
-    return out;
-  }
-  std::vector<PuntSeen> punts(std::size_t max = 1024) {
-    std::vector<PuntSeen> out;
-    fast_path->drain(
-        [&](const Punt& p) {
-          out.push_back({p.port, p.copy, p.trapped, Bytes(p.frame.begin(), p.frame.end())});
-        },
-        max);
-    return out;
-  }
-  // Expects the frame to be taken out of the path with this reason, whatever is punted.
-  void expect(const Bytes& frame, int verdict, const std::string& counter) {
-    Result result;
-    const auto changed = moved([&] { result = run(frame); });
-    EXPECT_EQ(result.verdict, verdict);
-    EXPECT_THAT(changed, ElementsAre(counter));
-  }
-  // The asker of arp_request() and ns(), at home: others the kernel does not answer.
-  void bind_alice() {
-    bind("192.0.2.1", kAlice, port);
-    bind("2001:db8:1::1", kAlice, port);
-  }
-  PortConfig proxy(bool learn = false) {
-    auto config = port_config(port);
-    config.learn = learn;
-    return config;
-  }
-
-  net::IfIndex port, other;
-  int program[PL_HOOKS] = {-1, -1};
-};
-
-// BPF_PROG_TEST_RUN itself wants whole IP headers; test_fast_path sends the others.
-bool kernel_refuses(const Bytes& frame) {
-  const bool ip4 = frame[12] == 0x08 && frame[13] == 0x00, ip6 = frame[12] == 0x86;
-  return (ip4 && frame.size() < 34) || (ip6 && frame.size() < 54);
-}
 
 TEST_F(BpfProgram, TableInEveryDirection) {
   for (const auto& c : cases()) {
@@ -167,7 +34,7 @@ TEST_F(BpfProgram, AllowSwitchesNamedReasonsOff) {
     if (std::string_view(c.reason) == "passed" || kernel_refuses(c.frame)) continue;
     SCOPED_TRACE(c.name);
     auto config = config_for(c, port, PortKind::Member);
-    config.policy.allow = {c.reason};
+    config.policy.allow.insert(c.reason);
     set(config);
     EXPECT_EQ(run(c.frame).verdict, switchable.contains(c.reason) ? kUnspec : TC_ACT_SHOT);
   }
@@ -384,7 +251,7 @@ TEST_F(BpfProgram, FramesToOurselvesAndIntoTraps) {
   bind_alice();
   const auto to = ip("2001:db8:1::2");
   const auto one_copy = [&](const Bytes& frame) {
-    expect(frame, kUnspec, "unicast passed");
+    expect(frame, kUnspec, name_of_unicast(frame) + " passed");
     const auto seen = punts();
     ASSERT_EQ(seen.size(), 1u);
     EXPECT_TRUE(seen[0].copy);
@@ -399,9 +266,9 @@ TEST_F(BpfProgram, FramesToOurselvesAndIntoTraps) {
     one_copy(arp(own, kAlice, {.op = 2}));
     one_copy(arp(own, kAlice, {.op = 1}));
     one_copy(na({.to = to, .to_mac = own}));
-    expect(ns({.to = to, .to_mac = own}), kUnspec, "unicast passed");  // the kernel's business
+    expect(ns({.to = to, .to_mac = own}), kUnspec, "nd-unicast passed");  // the kernel's business
     EXPECT_TRUE(punts().empty());
-    expect(arp(kBob, kAlice, {.op = 2}), kUnspec, "unicast passed");  // somebody else's
+    expect(arp(kBob, kAlice, {.op = 2}), kUnspec, "arp-unicast passed");  // somebody else's
     EXPECT_TRUE(punts().empty());
     const auto trapped = [&](const Bytes& frame, const char* counter) {
       expect(frame, TC_ACT_SHOT, counter);
@@ -419,8 +286,8 @@ TEST_F(BpfProgram, FramesToOurselvesAndIntoTraps) {
               "unicast anti-spoof");
     }
     // To a MAC that is nobody's, neighbor discovery ends here too.
-    trapped(arp(spoof, kAlice, {}), "unicast anti-spoof");
-    trapped(ns({.to = to, .to_mac = spoof}), "unicast anti-spoof");
+    trapped(arp(spoof, kAlice, {}), "arp-unicast anti-spoof");
+    trapped(ns({.to = to, .to_mac = spoof}), "nd-unicast anti-spoof");
     // Towards the member or the fabric nothing is in the way.
     EXPECT_EQ(run(arp(spoof, kAlice, {}), PL_OUT).verdict, kUnspec);
   }
@@ -442,7 +309,7 @@ TEST_F(BpfProgram, TrapsHaveAPuntLimitOfTheirOwn) {
   config.policy.punts = at_once(100);
   set(config);
   run(arp(spoof, kAlice, {}), PL_IN, 5000);
-  EXPECT_EQ(count(port, Direction::Ingress, "unicast", "anti-spoof"), 5000u);
+  EXPECT_EQ(count(port, Direction::Ingress, "arp-unicast", "anti-spoof"), 5000u);
   const auto told = punts().size();
   EXPECT_GE(told, 10u);
   EXPECT_LE(told, 20u);
@@ -485,7 +352,7 @@ TEST_F(BpfProgram, UnicastIsCheckedAgainstTheBindings) {
                           na({.options = Bytes{}}), ns({.to = to, .to_mac = kBob})};
   for (const auto& frame : honest) {
     set(proxy(true));
-    expect(frame, kUnspec, "unicast passed");
+    expect(frame, kUnspec, name_of_unicast(frame) + " passed");
     EXPECT_TRUE(punts().empty());
   }
   const Bytes forged[] = {
@@ -499,21 +366,21 @@ TEST_F(BpfProgram, UnicastIsCheckedAgainstTheBindings) {
   for (bool learn : {false, true})
     for (const auto& frame : forged) {
       set(proxy(learn));
-      expect(frame, TC_ACT_SHOT, "unicast spoofed-sender");
+      expect(frame, TC_ACT_SHOT, name_of_unicast(frame) + " spoofed-sender");
       const auto seen = punts();
       ASSERT_EQ(seen.size(), 1u);
       EXPECT_TRUE(seen[0].copy);
       EXPECT_EQ(seen[0].frame, frame);
     }
-  expect(na({.options = Bytes{2, 0, 0, 0, 0, 0, 0, 0}}), TC_ACT_SHOT, "unicast malformed");
+  expect(na({.options = Bytes{2, 0, 0, 0, 0, 0, 0, 0}}), TC_ACT_SHOT, "nd-unicast malformed");
   // Not bound: on it goes, and the daemon learns of it.
   for (bool learn : {false, true}) {
     set(proxy(learn));
-    expect(arp(kBob, kAlice, {.op = 2, .sender = ip("192.0.2.77")}), kUnspec, "unicast passed");
+    expect(arp(kBob, kAlice, {.op = 2, .sender = ip("192.0.2.77")}), kUnspec, "arp-unicast passed");
     EXPECT_EQ(punts().size(), learn ? 1u : 0u);
-    expect(na({.target = ip("2001:db8:1::77")}), kUnspec, "unicast passed");
+    expect(na({.target = ip("2001:db8:1::77")}), kUnspec, "nd-unicast passed");
     EXPECT_EQ(punts().size(), learn ? 1u : 0u);
-    expect(arp(kBob, kAlice, {.sender = ip("0.0.0.0")}), kUnspec, "unicast passed");
+    expect(arp(kBob, kAlice, {.sender = ip("0.0.0.0")}), kUnspec, "arp-unicast passed");
     EXPECT_EQ(punts().size(), 0u);
   }
 }
@@ -528,7 +395,7 @@ TEST_F(BpfProgram, NoProxyNoInterception) {
   set(config);
   expect(arp_request(), kUnspec, "arp passed");
   expect(ns(), kUnspec, "nd passed");
-  expect(arp(kBob, kAlice, {}), kUnspec, "unicast passed");
+  expect(arp(kBob, kAlice, {}), kUnspec, "arp-unicast passed");
   config.proxy = true;
   config.kind = PortKind::Core;
   set(config);
@@ -550,7 +417,10 @@ TEST_F(BpfProgram, LimitsOfAllClassesInBothDirections) {
       {"broadcast", udp4("255.255.255.255", 9)},
       {"multicast", udp4("239.1.2.3", 9)},
       {"unknown-unicast",
-       eth(kBob, kAlice, 0x0800, ipv4(6, ip("192.0.2.1"), ip("192.0.2.2"), Bytes(20)))}};
+       eth(kCarol, kAlice, 0x0800, ipv4(6, ip("192.0.2.1"), ip("192.0.2.2"), Bytes(20)))},
+      {"arp-unicast", arp(kBob, kAlice, {})},
+      {"nd-unicast", na()}};
+  ASSERT_TRUE(fast_path->add_mac(net::Vni(100), kBob));
   constexpr int kOffered = 5000;
   for (PortKind kind : {PortKind::Member, PortKind::Core})
     for (int hook : {PL_IN, PL_OUT}) {

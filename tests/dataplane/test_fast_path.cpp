@@ -136,19 +136,21 @@ TEST_F(FastPathTest, NeighborAdvertisementReachesTheAsker) {
 // Tags that the device took out of the frame, and frames that the kernel's test run refuses.
 TEST_F(FastPathTest, TagsAndCutFrames) {
   set(port_config(m1));
+  const auto ip_frame =
+      eth(kBob, kAlice, 0x0800, ipv4(6, ip("192.0.2.1"), ip("192.0.2.2"), Bytes(40)));
   // The receiving kernel takes the tag out of the frame before the program sees it.
   for (uint16_t type : {uint16_t{0x8100}, uint16_t{0x88a8}}) {
-    for (auto frame : {marker(), arp_request()}) {
+    for (auto frame : {marker(), arp_request(), ip_frame}) {
       const Bytes tag{static_cast<uint8_t>(type >> 8), static_cast<uint8_t>(type), 0, 5};
       frame.insert(frame.begin() + 12, tag.begin(), tag.end());
       alice->send(frame);
     }
   }
-  EXPECT_EQ(count(m1, Direction::Ingress, "unicast", "vlan-tag"), 2u);
+  EXPECT_EQ(count(m1, Direction::Ingress, "unicast", "vlan-tag"), 4u);
   EXPECT_EQ(count(m1, Direction::Ingress, "broadcast", "vlan-tag"), 2u);
   uint64_t sent = 0;
   for (const auto& c : cases())
-    if (std::string_view(c.reason) == "malformed" && c.frame.size() < 54 && c.frame[12] != 0x08) {
+    if (std::string_view(c.reason) == "malformed" && c.frame.size() < 54 && c.frame[12] == 0x86) {
       alice->send(c.frame);
       ++sent;
     }

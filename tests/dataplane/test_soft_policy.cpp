@@ -64,7 +64,7 @@ TEST(SoftPolicyTable, AllowSwitchesNamedReasonsOffAndNoOthers) {
     SCOPED_TRACE(c.name);
     SoftPolicy policy;
     auto config = config_for(c, kPort, PortKind::Member);
-    config.policy.allow = {c.reason};
+    config.policy.allow.insert(c.reason);
     policy.set_port(config);
     EXPECT_EQ(policy.pass(kPort, Direction::Ingress, c.frame, kStart),
               switchable.contains(c.reason));

@@ -14,6 +14,8 @@ policies:
   chatty:
     ingress:
       arp: { pps: 50, burst: 500ms }
+  deaf:
+    ethertypes: [arp, ipv6]
 """
 # Section -> (text of the file, what is there, what is written instead); the error must point at that line.
 WRONG = {
@@ -31,6 +33,10 @@ WRONG = {
     "bgp: neighbor": ("group: route-servers,", "group: route-server,"),
     "policies: rate": ("arp: { pps: 50,", "arp: { pps: many,"),
     "policies: burst": ("burst: 500ms", "burst: 5s"),
+    "policies: percent": ("arp: { pps: 50,", "arp: { pps: 1%,"),
+    "policies: zero burst": ("burst: 500ms", "burst: 0ms"),
+    "port: cut off from BGP": ("macs: [02:00:00:00:00:01]\n", "macs: [02:00:00:00:00:01]\n        policy: deaf\n"),
+    "port: cut off from LACP": ("macs: [02:00:00:00:00:01]\n", "macs: [02:00:00:00:00:01]\n        policy: peering\n        lacp: true\n"),
     "broadcast domain: VNI": ("vni: 100", "vni: 16777216"),
     "broadcast domain: prefix": ("192.0.2.0/24,", "192.0.2.0/33,"),
     "broadcast domain: profile": ("profile: static", "profile: statik"),
@@ -46,7 +52,7 @@ def wrong_text(old, new):
     text = PE1.replace("\nbroadcast-domains:", POLICIES + "\nbroadcast-domains:")
     assert text.count(old) >= 1, old
     text = text.replace(old, new, 1)
-    changed = new.splitlines()[1] if "routerid" in new else new.splitlines()[0]
+    changed = new.splitlines()[1 if "routerid" in new or "policy: " in new and "\n" in new else 0]
     return text, next(i for i, line in enumerate(text.splitlines(), 1) if changed in line)
 
 

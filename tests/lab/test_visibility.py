@@ -21,7 +21,7 @@ COLLECTOR = f"""
     - {{ address: 10.0.0.20, port: {PORT}, tables: [in-pre, in-post, loc, out-post], reconnect: 1, statistics: 1 }}
   groups:"""
 VIEWS = ("summary", "neighbors", "routes", "collectors", "macs", "bindings", "duplicates", "sponge", "offenders",
-         "ports", "drops")
+         "ports", "drops", "violations", "underlay")
 
 
 def documented(view):
@@ -36,7 +36,7 @@ def documented(view):
 
 
 # Objects whose keys are words of the data.
-FREE = {"ports.ports[].responder"}
+FREE = {"ports.ports[].responder", "ports.ports[].drops", "ports.ports[].observed_drops"}
 
 
 def emitted(value, path):
@@ -72,7 +72,9 @@ class Visibility(labkit.LabCase):
             self.assertLessEqual(found, documented(view), view)
             # What this lab has nothing of, is not emitted.
             missing = documented(view) - found - {k for k in documented(view) if "drops[]." in k or ".mrt." in k or "duplicates[]." in k or "sponge[]." in k or "offenders[]." in k or
-                                                  ".notifications[]." in k or ".frames[]." in k}
+                                                  ".notifications[]." in k or ".frames[]." in k or "violations[]." in k or
+                                                  ".temporary_macs[]." in k or ".rates[]." in k or
+                                                  "underlay.underlay." in k}
             self.assertFalse(missing, view)
 
     def test_texts(self):

@@ -17,11 +17,11 @@ ALLOWED = {
     "bgp/io": ({"net", "bgp"}, {"asio", "spdlog"}),
     "evpn": ({"net", "bgp"}, set()),
     "proxyarp": ({"net"}, set()),
-    "dataplane": ({"net"}, {"asio", "kernel", "spdlog"}),
+    "dataplane": ({"net"}, {"asio", "kernel", "pcap", "spdlog"}),
     "config": ({"net", "evpn/policy_settings.h"} | set(SETTINGS.values()), {"yaml", "json"}),
     "daemon": ({"net", "bgp", "bgp/io", "evpn", "proxyarp", "dataplane", "config"},
                {"asio", "beast", "json", "spdlog", "metrics", "cli11", "kernel-caps", "systemd"}),
-    "cli": ({"net"}, {"asio", "json", "cli11"}),
+    "cli": ({"net"}, {"asio", "json", "pcap", "cli11"}),
 }
 LIBRARIES = [
     (re.compile(r"boost/asio|boost/system"), "asio"),
@@ -29,7 +29,8 @@ LIBRARIES = [
     (re.compile(r"boost/json"), "json"),
     (re.compile(r"spdlog/|fmt/"), "spdlog"),
     (re.compile(r"yaml-cpp/"), "yaml"),
-    (re.compile(r"netlink/|pcap|^bpf/"), "kernel"),
+    (re.compile(r"netlink/|^bpf/"), "kernel"),
+    (re.compile(r"^pcap"), "pcap"),
     (re.compile(r"prometheus/"), "metrics"),
     (re.compile(r"CLI/"), "cli11"),
     (re.compile(r"cap-ng"), "kernel-caps"),

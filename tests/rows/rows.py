@@ -16,7 +16,8 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("PEERLAN_BUILD", ROOT / "build" / "release"))
-TITLES = {"bgp": "BGP EVPN: requirements and the tests that show them",
+TITLES = {"bum": "BUM policy and port security: requirements and the tests that show them",
+          "bgp": "BGP EVPN: requirements and the tests that show them",
           "pe": "A PE that never loses what is true: requirements and the tests that show them",
           "proxyarp": "Proxy ARP/ND: requirements and the tests that show them"}
 # Tests of these suites run once for each of what they are instantiated with.
