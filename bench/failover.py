@@ -14,6 +14,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests" / "lab"), str(ROOT / "lab")]
 import labkit  # noqa: E402
+import test_flows  # noqa: E402
 import test_repair  # noqa: E402
 from labkit import wait_for  # noqa: E402
 
@@ -70,11 +71,11 @@ class Cases:
 
     def crash_loop(self):
         for _ in range(5):
-            self.lab.run("pe1", "peerlan-node", "start", "peerland", check=False)
-            labkit.wait_for("the daemon", lambda: self.lab.pid("pe1"))
-            time.sleep(0.3)
             self.lab.kill("pe1", signal.SIGKILL)
-        self.start("pe1")
+            self.lab.start_peerland("pe1")
+            wait_for("the daemon", lambda: self.lab.pid("pe1"))
+            time.sleep(0.3)
+        wait_for("pe1 in service", lambda: self.lab.in_service("pe1"), 30)
 
     def reloads(self):
         file = self.lab.folder / "ixp" / "pe1.yaml"
@@ -114,13 +115,6 @@ class Cases:
 
 
 # --- a member that moves, and a PE that dies: a lab of learning PEs
-
-
-def learning(text):
-    text = re.sub(r"profile: static", "profile: dynamic", text)
-    text = re.sub(r"    members:\n(      .*\n)+", "", text)
-    text = re.sub(r"        macs: .*\n", "", text)
-    return re.sub(r"        addresses: .*\n", "", text)
 
 
 def move(lab):
@@ -282,7 +276,7 @@ def main():
     if options.case:
         print("\n".join(parts))
         return
-    lab = labkit.Lab("failmove", edit={f"ixp/{pe}.yaml": learning for pe in ("pe1", "pe2")})
+    lab = labkit.Lab("failmove", edit={f"ixp/{pe}.yaml": test_flows.learning for pe in ("pe1", "pe2")})
     lab.up()
     try:
         wait_for("the PEs", lambda: lab.in_service("pe1") and lab.in_service("pe2"), 60)
