@@ -165,7 +165,7 @@ def death(lab):
                lambda: lab.run("pe1", "ip", "route", "add", "unreachable", "10.0.0.2"))
     lab.run("pe1", "ip", "route", "del", "unreachable", "10.0.0.2")
     # Of the session alone: without graceful restart for this measurement its routes would stay for the restart time.
-    until_gone("its core link down: hold time 9 s, then what graceful restart keeps",
+    until_gone("its core link down: the hold time of 9 s",
                lambda: lab.run("core", "ip", "link", "set", "pe2", "down"))
     lab.run("core", "ip", "link", "set", "pe2", "up")
     lab.run("core", "ip", "route", "replace", "10.0.0.2/32", "via", "10.1.2.1")
@@ -303,7 +303,7 @@ def main():
               table(("who", "installed", "removed"), [(w, f"{a:,.0f}/s", f"{r:,.0f}/s") for w, a, r in raw_rates()])]
     version = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
     text = (f"Measured on {time.strftime('%-d %B %Y')}: {os.cpu_count()} cores, Linux {os.uname().release.split('-')[0]}, peerland {version}, "
-            "FRRouting 8.4, everything on one machine.\n\n" + "\n".join(parts))
+            f"FRRouting 8.4, everything on one machine, load average {os.getloadavg()[0]:.0f} at the end.\n\n" + "\n".join(parts))
     print(text)
     if not options.write:
         return
