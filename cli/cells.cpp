@@ -15,6 +15,7 @@ std::string cell(const json::object& row, const char* key) {
   if (value == nullptr || value->is_null()) return "-";
   if (value->is_string()) return std::string(value->as_string());
   if (value->is_bool()) return value->as_bool() ? "yes" : "no";
+  if (value->is_double()) return fmt::format("{}", value->as_double());  // not 3.15E1
   return json::serialize(*value);
 }
 

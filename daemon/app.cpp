@@ -28,7 +28,7 @@ constexpr net::Duration kReconcileEvery = 30s, kReconcileAfterLoss = 50ms;
 // After a change that is not ours; and no more often than this: it reads whole tables.
 constexpr net::Duration kReconcileAfterMeddling = 200ms, kReconcileSpacing = 2s;
 constexpr net::Duration kCheckEvery = 2s;
-constexpr std::size_t kPuntsPerTurn = 64;         // then timers and sessions have their turn
+constexpr std::size_t kPuntsPerTurn = 64;  // then timers and sessions have their turn
 constexpr std::size_t kViolationsPerTurn = 1024;
 constexpr net::Duration kSampleEvery = 100ms;  // one slice of the ports
 constexpr std::size_t kSampleSlices = 20;

@@ -4,10 +4,10 @@
 //   Speaker --best routes--> App --by route--> Domain --actions--> Kernel, FastPath, Speaker
 //   Kernel, FastPath (ring buffer) --events--> App --by port--> Domain
 //
-// One thread. The kernel wakes it for the ring buffers. Timers: the domains' deadlines, the counters
-// of all ports every 2 s, a few at a time, programs and flags of the ports every 2 s, a full
-// reconciliation every 30 s, 50 ms after lost kernel events, and soon after somebody else changed a
-// table of ours.
+// One thread. The kernel wakes it for the ring buffers. Timers: the domains' deadlines, the
+// counters of all ports every 2 s, a few at a time, programs and flags of the ports every 2 s, a
+// full reconciliation every 30 s, 50 ms after lost kernel events, and soon after somebody else
+// changed a table of ours.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>

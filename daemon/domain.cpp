@@ -81,6 +81,7 @@ dataplane::PortConfig Domain::port_config(const PortState& port) const {
                 : port.guard.state() == GuardState::Quarantine ? dataplane::Gate::Quarantine
                                                                : dataplane::Gate::Shut;
   config.own_macs = own_macs();
+  config.bridge_floods_unknown = settings_.links.flood_unknown_unicast;
   config.proxy = settings_.proxy.profile != proxyarp::Profile::Off;
   // A list of several MACs: the one in use is found by seeing it (RFC 9161 section 3.2).
   config.learn = settings_.proxy.learns() || port.settings.macs.size() > 1;
@@ -103,6 +104,7 @@ dataplane::PortConfig Domain::core_config() const {
   config.vni = settings_.evpn.vni;
   config.name = settings_.links.vxlan;
   config.policy = core_policy();
+  config.bridge_floods_unknown = settings_.links.flood_unknown_unicast;
   config.proxy = false;
   if (settings_.proxy.profile != proxyarp::Profile::Off) config.own_mac = own_mac();
   return config;

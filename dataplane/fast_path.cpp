@@ -770,9 +770,7 @@ std::vector<std::pair<net::Vni, net::MacAddress>> FastPath::macs() const {
 
 int FastPath::punt_descriptor() const { return ring_buffer__epoll_fd(impl_->ring); }
 
-int FastPath::violation_descriptor() const {
-  return ring_buffer__epoll_fd(impl_->report_ring);
-}
+int FastPath::violation_descriptor() const { return ring_buffer__epoll_fd(impl_->report_ring); }
 
 std::size_t FastPath::drain(const std::function<void(const Punt&)>& handler, std::size_t max) {
   if (max == 0) return 0;

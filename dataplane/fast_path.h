@@ -78,6 +78,9 @@ struct PortConfig {
   // Report frames that come in and are dropped, or observed, for what they are as Violations:
   // "source-mac", "source-invalid", "spoofed-sender", "loop", "stp" ...; not what is over a limit.
   bool report_violations = true;
+  // Unknown unicast leaves by this port unless its policy says no. Otherwise the flags of the
+  // bridge keep it from here, and an egress policy that lets nothing pass need not look for it.
+  bool bridge_floods_unknown = false;
   bool operator==(const PortConfig&) const = default;
 };
 

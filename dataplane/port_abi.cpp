@@ -93,7 +93,7 @@ namespace {
 const Limit kReports{
     .packets_per_second = 20, .bits_per_second = {}, .burst = std::chrono::milliseconds(1000)};
 
-void put_limits(const BumPolicy& policy, pl_config& out) {
+void put_limits(const BumPolicy& policy, bool bridge_floods_unknown, pl_config& out) {
   const bool core = out.core != 0;
   const Limits* limits[PL_HOOKS] = {core ? &policy.decap : &policy.ingress,
                                     core ? &policy.encap : &policy.egress};
@@ -110,7 +110,7 @@ void put_limits(const BumPolicy& policy, pl_config& out) {
   auto& unknown_out = out.limits[PL_OUT][PL_CLASS_UNKNOWN_UNICAST];
   out.look_up[PL_IN] = unknown_in.mode != PL_UNLIMITED;
   // What ingress and the bridge's flags keep out is not looked up again for every unicast frame.
-  const bool kept_out = unknown_out.mode == PL_NOTHING;
+  const bool kept_out = unknown_out.mode == PL_NOTHING && !bridge_floods_unknown;
   if (kept_out) unknown_out.mode = PL_UNLIMITED;
   out.look_up[PL_OUT] =
       !kept_out && (unknown_out.mode != PL_UNLIMITED || out.total[PL_OTHERS].mode != PL_UNLIMITED);
@@ -146,9 +146,11 @@ void put_quick(pl_config& out) {
     if (out.ethertypes[i] == 0x0800) kinds |= PL_QUICK_IPV4;
     if (out.ethertypes[i] == 0x86dd) kinds |= PL_QUICK_IPV6;
   }
+  if (kinds == 0) return;
+  if (!out.observe) kinds |= PL_QUICK_GROUPS;
   for (int hook : {PL_IN, PL_OUT})
-    if (kinds != 0)
-      out.quick[hook] = static_cast<uint8_t>(kinds | (out.look_up[hook] ? PL_QUICK_LOOK_UP : 0));
+    out.quick[hook] = static_cast<uint8_t>(kinds | (out.look_up[hook] ? PL_QUICK_LOOK_UP : 0));
+  if (!out.core) out.quick[PL_OUT] |= PL_QUICK_REMEMBER;
   const std::span own(out.own_macs, out.own_mac_count);
   auto* next = out.quick_macs;
   if (out.enforce_macs) {
@@ -191,7 +193,7 @@ std::expected<pl_config, std::string> to_abi(const PortConfig& config) {
     ++reason;
   }
   for (uint16_t type : policy.allowed_ethertypes) out.ethertypes[out.ethertype_count++] = type;
-  put_limits(policy, out);
+  put_limits(policy, config.bridge_floods_unknown, out);
   out.answers = to_abi(policy.answers);
   out.punts = to_abi(policy.punts);
   out.trapped = to_abi(trapped_limit(policy.punts));

@@ -40,7 +40,7 @@ net::MacAddress member_mac(unsigned i) {
 dataplane::BumPolicy limits_only(const dataplane::Limit& limit) {
   dataplane::BumPolicy policy;
   policy.ingress.fill(limit);
-  policy.allowed_ethertypes.push_back(0x88b5);  // what arpblast sends
+  policy.allowed_ethertypes.push_back(0x88b5);
   return policy;
 }
 
@@ -73,6 +73,7 @@ dataplane::PortConfig port_config(unsigned i, const std::optional<dataplane::Lim
   config.vni = net::Vni(100);
   config.proxy = !limit;
   config.policy = limit ? limits_only(*limit) : dataplane::peering_policy();
+  if (!limit) config.policy.allowed_ethertypes.push_back(0x88b5);
   config.macs = {member_mac(i)};
   config.enforce_macs = true;
   config.own_macs = {*net::MacAddress::parse("02:00:00:00:be:00")};

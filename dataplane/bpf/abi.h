@@ -198,6 +198,8 @@ enum {
   PL_QUICK_IPV6 = 2,
   PL_QUICK_LISTED = 4,   // ingress: those from one of quick_macs; else those from none of them
   PL_QUICK_LOOK_UP = 8,  // only to known destinations
+  PL_QUICK_GROUPS = 16,
+  PL_QUICK_REMEMBER = 32,  // egress: what went out to groups
 };
 
 // --- map "configs". The first words are what the short way needs, then comes what every frame of

@@ -372,7 +372,8 @@ static __always_inline int data_path(struct __sk_buff* skb, __u32 hook) {
 SEC("tc")
 int pl_ingress(struct __sk_buff* skb) {
   if (skb->tc_index == PL_IS_ANSWER) skb->tc_index = 0;  // whoever says so
-  return quick(skb, PL_IN) ? TC_ACT_UNSPEC : data_path(skb, PL_IN);
+  const int action = quick(skb, PL_IN);
+  return action == PL_LONG_WAY ? data_path(skb, PL_IN) : action;
 }
 
 SEC("tc")
@@ -381,7 +382,8 @@ int pl_egress(struct __sk_buff* skb) {
     skb->tc_index = 0;
     return TC_ACT_UNSPEC;
   }
-  return quick(skb, PL_OUT) ? TC_ACT_UNSPEC : data_path(skb, PL_OUT);
+  const int action = quick(skb, PL_OUT);
+  return action == PL_LONG_WAY ? data_path(skb, PL_OUT) : action;
 }
 
 // --- native XDP at a member's port: the answers to plain requests of the usual length. The tc

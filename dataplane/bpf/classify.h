@@ -429,23 +429,28 @@ PL_INLINE int pl_may_come_back(const struct pl_config* config, const struct pl_h
   const __u64 source = pl_mac(head->b + 6);
   return !config->core && !pl_quick_source(config, source) && !pl_source_listed(config, source);
 }
-PL_INLINE __u64 pl_frame_hash(const struct pl_head* head, const struct pl_frame* frame) {
+// Of the first PL_PEEK octets: the first six as a word behind two of zero, and the others.
+PL_INLINE __u64 pl_hash(__u32 len, __u64 first, const __u8* others) {
   // Words by odd factors of their own: the multiplications do not wait for one another.
-  __u64 hash = frame->len, factor = 0x9e3779b97f4a7c15ull;
-  for (int i = 0; i + 8 <= PL_PEEK + 2; i += 8) {
+  __u64 factor = 0x9e3779b97f4a7c15ull, hash = len + (first ^ first >> 32) * factor;
+  for (int i = 0; i + 8 <= PL_PEEK - 6; i += 8) {
     __u64 word;
-    __builtin_memcpy(&word, head->pad + i, 8);
-    hash += (word ^ word >> 32) * factor;
+    __builtin_memcpy(&word, others + i, 8);
     factor *= 0xd1342543de82ef95ull;
+    hash += (word ^ word >> 32) * factor;
   }
   hash ^= hash >> 32;
   hash *= 0x9e3779b97f4a7c15ull;
   return hash ^ hash >> 29;
 }
+PL_INLINE __u64 pl_frame_hash(const struct pl_head* head, const struct pl_frame* frame) {
+  return pl_hash(frame->len, pl_mac(head->b) << 16, head->b + 6);
+}
+PL_INLINE __u64 pl_sent_place(__u64 hash) { return hash >> 58 & (PL_SENT - 1); }
 PL_INLINE __u64 pl_sent_mark(__u64 hash, __u64 now) { return hash << 32 | (__u32)(now >> 20); }
 PL_INLINE int pl_came_back(const __u64* sent, __u64 hash, __u64 now) {
   enum { PL_TWO_SECONDS = 1907 };
-  const __u64 mark = *(volatile const __u64*)&sent[hash >> 58 & (PL_SENT - 1)];
+  const __u64 mark = *(volatile const __u64*)&sent[pl_sent_place(hash)];
   return mark >> 32 == (hash & 0xffffffff) &&
          (__u32)((__u32)(now >> 20) - (__u32)mark) <= PL_TWO_SECONDS;
 }

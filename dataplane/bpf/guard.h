@@ -24,7 +24,7 @@ __attribute__((noinline)) int send_report(struct __sk_buff* skb, __u32 ifindex, 
   if (copy_head(skb, record))
     bpf_ringbuf_discard(record, BPF_RB_NO_WAKEUP);
   else
-    bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+    bpf_ringbuf_submit(record, 0);
   return 0;
 }
 
@@ -48,5 +48,5 @@ static __always_inline void remember_sent(struct run* run, const struct pl_head*
                                           const struct pl_frame* frame) {
   if (run->config->core) return;
   const __u64 hash = pl_frame_hash(head, frame);
-  *(volatile __u64*)&run->state->sent[hash >> 58 & (PL_SENT - 1)] = pl_sent_mark(hash, now(run));
+  *(volatile __u64*)&run->state->sent[pl_sent_place(hash)] = pl_sent_mark(hash, now(run));
 }

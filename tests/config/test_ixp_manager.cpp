@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 
 #include "config/tree.h"
@@ -69,7 +69,8 @@ TEST(IxpManager, TheSampleFile) {
               HasSubstr("l2.json:68:5: layer2interfaces[3]: 1 interface is shut down or in "
                         "quarantine and left out"));
   ASSERT_EQ(got->ports.size(), 3u);  // one is in quarantine
-  EXPECT_EQ(std::ranges::count_if(got->ports, [](const auto& one) { return one.second.closed; }), 1);
+  EXPECT_EQ(std::ranges::count_if(got->ports, [](const auto& one) { return one.second.closed; }),
+            1);
 }
 
 TEST(IxpManager, YamlIsReadToo) {

@@ -583,7 +583,14 @@ TEST_F(ViewsTest, MetricsAreDocumented) {
                                                 "peerlan_dup_ip_events_total",
                                                 "peerlan_dup_mac_events_total",
                                                 "peerlan_port_mac_violations_total",
-                                                "peerlan_port_drops_total"};
+                                                "peerlan_port_drops_total",
+                                                "peerlan_port_closures_total",
+                                                "peerlan_port_guard_state",
+                                                "peerlan_port_limit_bits",
+                                                "peerlan_port_limit_packets",
+                                                "peerlan_port_violations_total",
+                                                "peerlan_underlay_protected",
+                                                "peerlan_vtep_frames_total"};
   for (const auto& [name, about] : described)
     EXPECT_TRUE(seen.contains(name) || kOfDomains.contains(name)) << name;
 }

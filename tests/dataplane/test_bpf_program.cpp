@@ -566,10 +566,13 @@ TEST_F(BpfProgram, UnknownUnicastByTheMirrorOfTheFdb) {
   ASSERT_TRUE(fast_path->remove_mac(net::Vni(100), kBob));
   ASSERT_TRUE(fast_path->remove_mac(net::Vni(100), kBob));
   expect(frame, TC_ACT_SHOT, "unknown-unicast unknown-unicast");
-  // Towards the member only a rate makes it look.
+  // Towards the member only a rate makes it look, and a bridge that floods.
   config.policy.egress[4] = at_once(0);
   set(config);
   EXPECT_EQ(run(frame, PL_OUT).verdict, kUnspec);
+  config.bridge_floods_unknown = true;
+  set(config);
+  EXPECT_EQ(run(frame, PL_OUT).verdict, TC_ACT_SHOT);
   config.policy.egress[4] = at_once(1);
   set(config);
   EXPECT_EQ(run(frame, PL_OUT).verdict, kUnspec);

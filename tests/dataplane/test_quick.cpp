@@ -49,6 +49,21 @@ class QuickWay : public BpfProgram {
     config.traps = {{.mac = kCarol, .reason = "sponge"}};
     return config;
   }
+  // Both ways, at two ports: the same verdict, the same counters.
+  void compare(const Bytes& frame, net::IfIndex quick, net::IfIndex slow) {
+    if (kernel_refuses(frame)) return;
+    for (int hook : {PL_IN, PL_OUT}) {
+      Result result[2];
+      std::vector<std::string> counted[2];
+      for (int i : {0, 1}) {
+        port = i == 0 ? quick : slow;
+        counted[i] = moved([&] { result[i] = run(frame, hook); });
+      }
+      EXPECT_EQ(result[0].verdict, result[1].verdict);
+      EXPECT_EQ(counted[0], counted[1]);
+    }
+    port = quick;
+  }
   static Bytes tcp(const net::MacAddress& to, const net::MacAddress& from = kAlice) {
     return eth(to, from, 0x0800, ipv4(6, ip("192.0.2.1"), ip("192.0.2.2"), Bytes(40)));
   }
@@ -117,7 +132,12 @@ TEST_F(QuickWay, SaysWhatTheLongWaySays) {
       [](PortConfig& c) { c.policy.observe = true; },
       [](PortConfig& c) { c.observe_macs = true, c.macs = {kCarol}; },
       [](PortConfig& c) { c.policy.allow = {"redirect", "vlan-tag"}; },
-      [](PortConfig& c) { c.policy.ingress[4] = c.policy.egress[4] = {}; },
+      [](PortConfig& c) { c.policy.ingress = c.policy.egress = {}, c.policy.egress_total = {}; },
+      [](PortConfig& c) {
+        c.policy.ingress.fill(at_once(100));
+        c.policy.egress = {};
+        c.policy.egress_total = {};
+      },
   };
   for (const auto& change : settings) {
     for (const auto index : {quick, slow}) {
@@ -127,24 +147,55 @@ TEST_F(QuickWay, SaysWhatTheLongWaySays) {
       set(config);
     }
     only_long(slow);
-    for (const auto& frame : {tcp(kBob), tcp6(kBob)})
-      for (std::size_t at = 0; at < 56; ++at)
-        for (int turn = 0; turn < 6; ++turn) {
-          auto other_frame = frame;
-          other_frame[at] =
-              static_cast<uint8_t>(turn < 3 ? other_frame[at] ^ 1u << turn : random());
-          if (kernel_refuses(other_frame)) continue;
-          for (int hook : {PL_IN, PL_OUT}) {
-            Result result[2];
-            std::vector<std::string> counted[2];
-            for (int i : {0, 1}) {
-              port = i == 0 ? quick : slow;
-              counted[i] = moved([&] { result[i] = run(other_frame, hook); });
-            }
-            ASSERT_EQ(result[0].verdict, result[1].verdict) << at << " " << int{other_frame[at]};
-            ASSERT_EQ(counted[0], counted[1]) << at << " " << int{other_frame[at]};
-          }
+    for (const auto& frame : cases()) compare(frame.frame, quick, slow);
+    for (const auto& plain : {tcp(kBob), tcp6(kBob), udp4("255.255.255.255", 9),
+                              udp4("239.1.1.1", 9), udp6("ff02::99", 9)})
+      for (std::size_t at = 0; at < 60; ++at)
+        for (int turn = &change == settings ? 0 : 1; turn < 2; ++turn) {
+          auto frame = plain;
+          frame.resize(std::max<std::size_t>(frame.size(), 60));
+          frame[at] = static_cast<uint8_t>(turn == 0 ? frame[at] ^ 1u << random() % 8 : random());
+          SCOPED_TRACE(std::to_string(at) + ": " + std::to_string(frame[at]));
+          compare(frame, quick, slow);
+          ASSERT_FALSE(HasFailure());
         }
+  }
+}
+
+// The buckets are the same, whichever way a frame goes.
+TEST_F(QuickWay, LimitsGroups) {
+  auto config = looked_up(port);
+  config.policy.ingress[2] = config.policy.ingress[3] = at_once(6);
+  set(config);
+  const Bytes frames[] = {udp4("255.255.255.255", 9), udp4("239.1.1.1", 9)};
+  for (const auto& frame : frames) {
+    const std::string name = &frame == frames ? "broadcast" : "multicast";
+    const auto of = [&](const std::string& reason) {
+      return count(port, Direction::Ingress, name, reason);
+    };
+    for (int i = 0; i < 4; ++i) EXPECT_EQ(run(frame).verdict, kUnspec);
+    only_long(port);
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(run(frame).verdict, kUnspec);
+    EXPECT_EQ(run(frame).verdict, TC_ACT_SHOT);
+    set(config);  // quick again
+    EXPECT_EQ(run(frame).verdict, TC_ACT_SHOT);
+    EXPECT_EQ(of("passed"), 6u);
+    EXPECT_EQ(of(name + "-limit"), 2u);
+  }
+}
+
+// What went out the short way is known when it comes back.
+TEST_F(QuickWay, RemembersWhatWentOut) {
+  auto config = looked_up(port);
+  config.policy.egress = {};
+  config.policy.egress_total = {};
+  config.macs = {kCarol};
+  config.traps = {};
+  set(config);
+  for (const auto& frame : {udp4("239.1.1.1", 9), udp6("ff02::99", 9)}) {
+    expect(frame, TC_ACT_SHOT, "multicast source-mac");
+    EXPECT_EQ(run(frame, PL_OUT).verdict, kUnspec);
+    expect(frame, TC_ACT_SHOT, "multicast loop");
   }
 }
 

@@ -141,6 +141,29 @@ TEST(RulePolicy, IpPrefixOfTypeFiveMustBeInside) {
   EXPECT_FALSE(hits({.ips = {prefix("::/0")}}, mac_ip("02:00:00:00:00:07", "192.0.2.7")));
 }
 
+// A member that announces the LAN's own prefix, or a part of it, takes the traffic of all others:
+// docs/port-security.md has this policy.
+TEST(RulePolicy, TheLansOwnPrefixIsRejectedWithAReason) {
+  PolicyRule lan{.route_types = {5},
+                 .ips = {prefix("192.0.2.0/24"), prefix("2001:db8:1::/64")},
+                 .then = RuleAction::Reject};
+  const RulePolicy policy({"members", {lan, {}}});
+  const auto judge = [&](const char* announced) {
+    const auto gateway = ip(std::string_view(announced).contains(':') ? "::" : "0.0.0.0");
+    return encode(IpPrefixRoute{rd("10.0.0.1:5"), {}, 0, prefix(announced), gateway, 5});
+  };
+  for (const char* own :
+       {"192.0.2.0/24", "192.0.2.0/25", "192.0.2.7/32", "2001:db8:1::/64", "2001:db8:1::7/128"}) {
+    const std::string text(own), host = text.substr(0, text.find('/'));
+    const bool whole = text.ends_with("/32") || text.ends_with("/128");
+    EXPECT_EQ(policy.judge(judge(own), attributes()), Verdict::Reject) << own;
+    EXPECT_EQ(policy.explain(judge(own), attributes()),
+              "policy members, rule 1 rejects: route type 5, IP " + (whole ? host : text));
+  }
+  for (const char* other : {"192.0.0.0/16", "192.0.3.0/24", "0.0.0.0/0", "2001:db8:2::/64"})
+    EXPECT_EQ(policy.judge(judge(other), attributes()), Verdict::Accept) << other;
+}
+
 TEST(RulePolicy, TheFirstMatchDecidesAndTheRestIsRejected) {
   PolicyRule flag{.route_types = {2}, .then = RuleAction::Flag};
   PolicyRule reject{.route_types = {2}, .then = RuleAction::Reject};
