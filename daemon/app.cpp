@@ -25,13 +25,13 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr net::Duration kReconcileEvery = 30s, kReconcileAfterLoss = 50ms;
+// After a change that is not ours; and no more often than this: it reads whole tables.
+constexpr net::Duration kReconcileAfterMeddling = 200ms, kReconcileSpacing = 2s;
+constexpr net::Duration kCheckEvery = 2s;
 constexpr std::size_t kPuntsPerTurn = 64;  // then timers and sessions have their turn
 constexpr std::size_t kViolationsPerTurn = 1024;
 constexpr net::Duration kSampleEvery = 100ms;  // one slice of the ports
 constexpr std::size_t kSampleSlices = 20;
-// After a change that is not ours; and no more often than this: it reads whole tables.
-constexpr net::Duration kReconcileAfterMeddling = 200ms, kReconcileSpacing = 2s;
-constexpr net::Duration kCheckEvery = 2s;
 
 }  // namespace
 
@@ -229,8 +229,8 @@ void App::finish() {
   reconcile_timer_.cancel();
   check_timer_.cancel();
   confirm_timer_.cancel();
-  sample_timer_.cancel();
   next_hops_.stop();
+  sample_timer_.cancel();
   io_.stop();
 }
 
@@ -441,12 +441,12 @@ void App::arm_reconcile(net::Duration delay) {
           if (domain->wants_interface(link.name) || domain->has_port(link.index))
             domain->link_changed(link, now);
     for (const auto& domain : domains_) domain->reconcile(now);
+    check_next_hops();
     if (underlay_) {
       if (auto links = kernel_->links())
         for (const auto& link : *links) underlay_->link_changed(link);
       sync_underlay();
     }
-    check_next_hops();
     arm_tick();
     arm_reconcile(kReconcileEvery);
   });

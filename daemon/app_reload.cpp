@@ -17,6 +17,7 @@
 #include "daemon/app.h"
 #include "daemon/json_values.h"
 #include "daemon/mrt_writer.h"
+#include "daemon/underlay.h"
 
 namespace peerland {
 namespace {
@@ -231,7 +232,7 @@ std::expected<std::string, std::string> App::apply_settings(const config::NodeSe
   speaker_->set_import_targets(import_targets(settings_));
   start_exports(fresh.bgp);
   const std::string text = apply_domains(settings_);
-  for (const auto& domain : domains_) domain->traffic().set_interval(settings_.report_interval);
+  for (const auto& domain : domains_) domain->traffic().set_interval(fresh.report_interval);
   apply_underlay();
   arm_tick();
   return text;

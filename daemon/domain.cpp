@@ -334,7 +334,9 @@ void Domain::link_changed(const dataplane::LinkChanged& event, net::TimePoint no
     port.attached = false;
     port_names_[event.index] = event.name;
   }
-  if (port.attached && event.bridge.value == 0 && now - port.since > std::chrono::seconds(1))
+  const bool belongs = uses_ebpf() || port.guard.open();  // else it is no port of the bridge
+  if (port.attached && belongs && event.bridge.value == 0 &&
+      now - port.since > std::chrono::seconds(1))
     repaired(fmt::format("{} had left the bridge", port_text(port.index)));
   if (!port.attached || event.bridge != devices_.bridge) attach(port, now);
   if (!port.attached) return;

@@ -15,7 +15,7 @@ void Domain::change_devices() {
   const bool floods = settings_.links.flood_unknown_unicast;
   check(services_.kernel.set_core_flags(devices_, floods, uses_ebpf()));
   for (const auto& [name, port] : ports_)
-    if (port.attached)
+    if (port.attached && (uses_ebpf() || port.guard.open()))
       check(services_.kernel.attach_port(devices_, port.index, floods, uses_ebpf()));
 }
 
