@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <initializer_list>
 #include <optional>
 #include <string>
 
@@ -28,6 +29,12 @@ using net::Bytes;
 inline void run(const std::string& command) {
   const int status = std::system(command.c_str());
   ASSERT_EQ(status, 0) << command;
+}
+
+// The kernel lets devices send only some time after both ends were set up.
+inline void wait_up(std::initializer_list<const char*> devices) {
+  for (const char* device : devices)
+    run(std::string("until ip link show dev ") + device + " | grep -q 'state UP'; do :; done");
 }
 
 inline net::IfIndex index_of(const std::string& name) {
@@ -94,6 +101,7 @@ class BpfTest : public testing::Test {
       run("ip link set " + m + " up");
       run("ip link set " + p + " up");
     }
+    wait_up({"m1", "m2", "p1", "p2"});
     for (const char* m : {"m1", "m2"})  // the kernel lets a port forward some time after that
       run(std::string("until bridge link show dev ") + m +
           " | grep -q 'state forwarding'; do :; done");

@@ -648,6 +648,7 @@ TEST_F(FastPathTest, PortsWithNumbersFarApart) {
   const uint32_t twin = m1.value + PL_NEAR_PORTS;
   lab::run("ip link add m3 index " + std::to_string(twin) + " type veth peer name p3");
   lab::run("ip link set m3 up && ip link set p3 up");
+  lab::wait_up({"m3", "p3"});
   const net::IfIndex m3(twin);
   bind_both();
   const net::MacAddress carol = mac("02:00:00:00:00:03");
@@ -756,6 +757,7 @@ TEST_F(FastPathTest, SurvivesDownUpAndLeavingTheBridge) {
   set(port_config(m1));
   bind_both();
   lab::run("ip link set m1 down && ip link set m1 up");
+  lab::wait_up({"m1"});
   lab::run("ip link set m1 nomaster && ip link set m1 master br0");
   EXPECT_EQ(ask(), Outcome::Answered);
 }

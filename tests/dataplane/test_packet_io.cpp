@@ -19,6 +19,7 @@ class PacketIo : public testing::Test {
   void SetUp() override {
     if (const auto problem = lab::enter_namespace()) GTEST_SKIP() << *problem;
     lab::run("ip link add m1 type veth peer name p1 && ip link set m1 up && ip link set p1 up");
+    lab::wait_up({"m1", "p1"});
     m1 = lab::index_of("m1");
     member = std::make_unique<lab::Member>("p1");
   }

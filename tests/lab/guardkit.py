@@ -178,7 +178,7 @@ class Pe(Reflector):
 
     def reload(self):
         self.write()
-        return self.peerlan("reload").stdout
+        return self.peerlan("reload", "--force").stdout
 
     def port(self, name):
         return next((p for p in self.show("ports") if p["port"] == name), None)
