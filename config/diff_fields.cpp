@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "config/diff_fields.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <chrono>
@@ -198,6 +199,9 @@ Fields fields_of(const NodeSettings& n) {
                 {"pin-directory", n.pin_directory},
                 {"next-hop-tracking", word(n.next_hop_tracking, kTracking)},
                 {"reload.max-removed-members", text(n.reload.max_removed_members)},
+                {"observe", text(n.observe)},
+                {"report-interval", text(n.report_interval)},
+                {"underlay.interfaces", list(n.underlay_interfaces)},
                 {"bgp.cluster-id",
                  n.bgp.cluster_id ? text(net::IpAddress::v4(*n.bgp.cluster_id)) : std::string()},
                 {"bgp.listen", list(n.bgp.listen)},
@@ -302,15 +306,52 @@ Fields fields_of(const BroadcastDomain& d) {
   return fields;
 }
 
+namespace {
+
+void add(Fields& fields, const dataplane::SecuritySettings& s) {
+  const std::string prefix = "security.";
+  for (const auto& [key, reaction] : {std::pair{"macs", s.macs},
+                                      {"spoofing", s.spoofing},
+                                      {"protocols", s.protocols},
+                                      {"loop", s.loop},
+                                      {"storm", s.storm}})
+    fields.emplace_back(prefix + key, to_string(reaction));
+  fields.emplace_back(prefix + "violations", text(s.violations));
+  fields.emplace_back(prefix + "window", text(s.window));
+  fields.emplace_back(prefix + "storm-rate", text(s.storm_rate));
+  fields.emplace_back(prefix + "hold", text(s.hold));
+  fields.emplace_back(prefix + "max-hold", text(s.max_hold));
+  fields.emplace_back(prefix + "forgive", text(s.forgive));
+  fields.emplace_back(prefix + "flap-transitions", text(s.flap_transitions));
+  fields.emplace_back(prefix + "flap-window", text(s.flap_window));
+  fields.emplace_back(prefix + "flap-hold", text(s.flap_hold));
+}
+
+// Those that are allowed until a time after the others.
+std::string macs_of(const dataplane::MemberPort& p) {
+  std::string out = list(p.macs);
+  for (const auto& one : p.temporary_macs)
+    out += fmt::format("{}{} until {:%Y-%m-%dT%H:%M:%SZ}", out.empty() ? "" : " ", text(one.mac),
+                       one.until);
+  return out;
+}
+
+}  // namespace
+
 Fields fields_of(const dataplane::MemberPort& p) {
   static constexpr const char* kAttach[] = {"auto", "tc", "xdp"};
-  return {{"name", p.member_name},
-          {"as", text(p.member_as)},
-          {"macs", list(p.macs)},
-          {"enforce-macs", text(p.enforce_macs)},
-          {"addresses", list(p.addresses)},
-          {"policy", p.policy},
-          {"attach", word(p.attach, kAttach)}};
+  Fields fields{{"name", p.member_name},
+                {"as", text(p.member_as)},
+                {"macs", macs_of(p)},
+                {"enforce-macs", text(p.enforce_macs)},
+                {"addresses", list(p.addresses)},
+                {"policy", p.policy},
+                {"attach", word(p.attach, kAttach)},
+                {"state", p.quarantined ? "quarantine" : "active"},
+                {"observe", text(p.observe)},
+                {"lacp", text(p.lacp)}};
+  if (p.security) add(fields, *p.security);
+  return fields;
 }
 
 Fields fields_of(const proxyarp::StaticBinding& b) {
@@ -330,12 +371,16 @@ Fields fields_of(const dataplane::BumPolicy& p) {
   add_limits("egress", p.egress);
   add_limits("decap", p.decap);
   add_limits("encap", p.encap);
+  fields.emplace_back("egress.total", p.egress_total ? text(*p.egress_total) : "unlimited");
+  fields.emplace_back("per-vtep", p.per_vtep ? text(*p.per_vtep) : "unlimited");
   fields.emplace_back("ethertypes", list(p.allowed_ethertypes, [](uint16_t type) {
                         return fmt::format("0x{:04x}", type);
                       }));
   fields.emplace_back("allow", list(p.allow));
   fields.emplace_back("answers", text(p.answers));
   fields.emplace_back("punts", text(p.punts));
+  fields.emplace_back("observe", text(p.observe));
+  add(fields, p.security);
   return fields;
 }
 

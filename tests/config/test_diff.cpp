@@ -139,6 +139,35 @@ TEST(Diff, RoutePoliciesRuleByRule) {
   EXPECT_THAT(changes, ElementsAre("changed route-policy p [rules[1]:  -> vni 100; reject]"));
 }
 
+TEST(Diff, PortSecurity) {
+  const std::string port =
+      kDomain +
+      "    ports:\n      - { interface: m1, name: Alpha, as: 64501, addresses: [192.0.2.1], ";
+  EXPECT_THAT(
+      diff(port + "macs: ['02:00:00:00:00:01'] }\n",
+           port + "macs: ['02:00:00:00:00:01', { mac: '02:00:00:00:00:09', until: "
+                  "'2040-02-03T04:05:06Z' }], state: quarantine, observe: true }\n"),
+      ElementsAre("changed port m1 in lan [macs: 02:00:00:00:00:01 -> 02:00:00:00:00:01 "
+                  "02:00:00:00:00:09 until 2040-02-03T04:05:06Z] [state: active -> quarantine] "
+                  "[observe: false -> true]",
+                  testing::HasSubstr("changed address 192.0.2.1 in lan")));
+  const std::string policy = "policies:\n  p: { ";
+  EXPECT_THAT(
+      diff(kNode + policy + "}\n",
+           kNode + policy +
+               "egress: { total: { pps: 7, burst: 500ms } }, per-vtep: { pps: 9, burst: 1s "
+               "}, observe: true, security: { loop: drop, flap-hold: 20s } }\n"),
+      ElementsAre(testing::AllOf(
+          testing::HasSubstr("[egress.total: 1000000 bps burst 1000ms -> 7 pps burst 500ms]"),
+          testing::HasSubstr("[per-vtep: "), testing::HasSubstr(" -> 9 pps burst 1000ms]"),
+          testing::HasSubstr("[observe: false -> true]"),
+          testing::HasSubstr("[security.loop: shut -> drop]"),
+          testing::HasSubstr("[security.flap-hold: 10s -> 20s]"))));
+  EXPECT_THAT(
+      diff(kDomain, kDomain + "report-interval: 60s\nunderlay: { interfaces: [eth0] }\n"),
+      ElementsAre("changed node n [report-interval: 900s -> 60s] [underlay.interfaces:  -> eth0]"));
+}
+
 // A key that diff_fields does not know must not be lost: here one that no file can set.
 TEST(Diff, WhatNoFieldTellsIsOtherSettings) {
   NodeSettings before = settings(kPorts);
