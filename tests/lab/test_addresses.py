@@ -277,7 +277,9 @@ class SwapTests:
         self.assertEqual(self.lab.run("m1", "ping", "-c", 2, "-W", 2, ip4(3), check=False).returncode, 0)
 
 
-TWO_MACS = edited(("macs: [02:00:00:00:00:01]\n", "macs: [02:00:00:00:00:01, 02:00:00:00:01:01]\n"),
+# There and back in a few seconds would be a flapping link.
+TWO_MACS = edited(("macs: [02:00:00:00:00:01]\n", "macs: [02:00:00:00:00:01, 02:00:00:00:01:01]\n"
+                   "        security: { flap-transitions: 0 }\n"),
                   ("    members:\n      - ixf: members.json\n        vlan-id: 1\n", ""))
 
 
