@@ -212,6 +212,7 @@ class Daemon:
 router-id: 192.0.2.1
 as: 65000
 vtep: 192.0.2.1
+next-hop-tracking: off
 control: {{ socket: {self.folder}/sock }}
 pin-directory: {PINS}/daemon
 log: {{ level: warning }}
