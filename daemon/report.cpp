@@ -225,11 +225,12 @@ json::array offenders_of(const App& app, const Filter& filter, std::size_t top) 
     kinds[std::string(row.as_object().at("kind").as_string())].push_back(row.as_object());
   json::array rows;
   for (auto& [kind, views] : kinds) {
-    std::ranges::stable_sort(views, [](const json::object& a, const json::object& b) {
-      return a.at("per_minute").to_number<double>() > b.at("per_minute").to_number<double>();
-    });
-    views.resize(std::min(views.size(), top));
-    for (auto& view : views) rows.push_back(std::move(view));
+    std::vector<std::pair<double, std::size_t>> order;  // those that are equal stay as they were
+    for (std::size_t i = 0; i < views.size(); ++i)
+      order.emplace_back(-views[i].at("per_minute").to_number<double>(), i);
+    std::ranges::sort(order);
+    order.resize(std::min(order.size(), top));
+    for (const auto& [rate, i] : order) rows.push_back(std::move(views[i]));
   }
   return rows;
 }
