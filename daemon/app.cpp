@@ -394,17 +394,16 @@ void App::arm_sample() {
 void App::arm_tick() {
   net::TimePoint next = net::kNever;
   for (const auto& domain : domains_) next = std::min(next, domain->deadline());
-  if (next == net::kNever) {
-    tick_timer_.cancel();
-    return;
-  }
-  if (tick_timer_.expiry() == next) return;
+  if (next == tick_at_) return;
+  tick_at_ = next;
+  tick_timer_.cancel();
+  if (next == net::kNever) return;
   tick_timer_.expires_at(next);
   tick_timer_.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
+    tick_at_ = net::kNever;
     const auto now = net::Clock::now();
     for (const auto& domain : domains_) domain->tick(now);
-    tick_timer_.expires_at(net::TimePoint::min());
     arm_tick();
   });
 }

@@ -157,6 +157,7 @@ class App {
   boost::asio::posix::stream_descriptor punts_, violations_;
   boost::asio::steady_timer tick_timer_, reconcile_timer_, check_timer_, confirm_timer_,
       sample_timer_;
+  net::TimePoint tick_at_ = net::kNever;  // what tick_timer_ is armed for
   std::size_t sample_slice_ = 0;
   net::TimePoint last_reconcile_{};
   // The settings before a reload that is not confirmed.

@@ -242,10 +242,14 @@ static __always_inline __u32 trap_of(const struct run* run, __u64 to, int neighb
   return PL_PASSED;
 }
 
-static __always_inline int known_unicast(const struct run* run, const struct pl_head* head) {
+// The PE's own MAC is known as far as ARP and ND go: answers to its questions renew the bridge's
+// entry of who answers. For all else it is no host of this LAN.
+static __always_inline int known_unicast(const struct run* run, const struct pl_head* head,
+                                         const struct pl_frame* frame) {
   struct pl_mac_key key = {.vni = run->config->vni};
   __builtin_memcpy(key.mac, head->b, 6);
-  return bpf_map_lookup_elem(&macs, &key) != 0;
+  if (bpf_map_lookup_elem(&macs, &key)) return 1;
+  return (frame->type == PL_TYPE_ARP || frame->nd) && pl_mac(head->b) == run->config->own_mac;
 }
 
 // Step (4), a frame to one host at ingress: PL_PASSED, or the reason to drop it.
@@ -362,7 +366,7 @@ static __always_inline int data_path(struct __sk_buff* skb, __u32 hook) {
   }
 
   __u32 cls = frame.cls;
-  if (!frame.group && run.config->look_up[hook] && !known_unicast(&run, &head))
+  if (!frame.group && run.config->look_up[hook] && !known_unicast(&run, &head, &frame))
     cls = PL_CLASS_UNKNOWN_UNICAST;
   if (limited(&run, cls)) return TC_ACT_SHOT;
   if (hook == PL_OUT && frame.group) remember_sent(&run, &head, &frame);

@@ -566,6 +566,16 @@ TEST_F(BpfProgram, UnknownUnicastByTheMirrorOfTheFdb) {
   ASSERT_TRUE(fast_path->remove_mac(net::Vni(100), kBob));
   ASSERT_TRUE(fast_path->remove_mac(net::Vni(100), kBob));
   expect(frame, TC_ACT_SHOT, "unknown-unicast unknown-unicast");
+  // Answers to our own questions reach the bridge, whose entry of the sender they renew.
+  const auto own = mac("02:00:00:00:be:00");
+  const auto answer = arp(own, kAlice, {.op = 2});
+  expect(answer, TC_ACT_SHOT, "unknown-unicast unknown-unicast");
+  config.own_mac = own;
+  set(config);
+  expect(answer, kUnspec, "arp-unicast passed");
+  expect(na({.to = ip("2001:db8:1::2"), .to_mac = own}), kUnspec, "nd-unicast passed");
+  expect(eth(own, kAlice, 0x0800, ipv4(6, ip("192.0.2.1"), ip("192.0.2.2"), Bytes(20))),
+         TC_ACT_SHOT, "unknown-unicast unknown-unicast");
   // Towards the member only a rate makes it look, and a bridge that floods.
   config.policy.egress[4] = at_once(0);
   set(config);
