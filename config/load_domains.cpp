@@ -590,6 +590,9 @@ void read_domain(const Value& value, Loader& loader) {
   add_imported(draft);
   std::ranges::sort(proxy.bindings, {}, &StaticBinding::ip);
   if (proxy.profile != proxyarp::Profile::Off) check_proxy(value, present, draft.domain);
+  // The answers renew the bridge's entries too.
+  if (const auto ageing = draft.domain.links.ageing; !proxy.refresh && ageing < proxy.age_time)
+    proxy.refresh = std::max(std::chrono::seconds(1), ageing / 3);
   if (proxy.bindings.size() > proxy.max_bindings) {
     const auto most = present.find("max-bindings");
     (most == present.end() ? value : most->second)

@@ -227,6 +227,18 @@ TEST(ProxyKeys, E3_SuppressionWithLearnedBindingsOnlyWarns) {
               HasSubstr("f:13:20: broadcast-domains[0].flood-unknown: "));
 }
 
+// A silent member is asked before the bridge forgets its MAC.
+TEST(ProxyKeys, RefreshIsInTimeForTheBridge) {
+  const auto refresh = [](const std::string& keys) {
+    return domain("    profile: dynamic\n" + keys).proxy.refresh;
+  };
+  EXPECT_EQ(refresh(""), std::nullopt);  // a third of age-time
+  EXPECT_EQ(refresh("    ageing: 5m\n"), 100s);
+  EXPECT_EQ(refresh("    ageing: 2s\n"), 1s);
+  EXPECT_EQ(refresh("    age-time: 1m\n    ageing: 5m\n"), std::nullopt);
+  EXPECT_EQ(refresh("    refresh: 10m\n    ageing: 5m\n"), 600s);
+}
+
 TEST(ProxyKeys, WhatHasNoEffectWarns) {
   EXPECT_THAT(refused("    sponge: {queue: 10}\n"), HasSubstr("has the policy sponge"));
   EXPECT_THAT(refused("    anycast-macs: 3\n"), HasSubstr("without anycast"));
