@@ -543,8 +543,9 @@ struct MacVrf::Impl {
   std::map<net::Bytes, Out> routes_out() {
     std::map<net::Bytes, Out> all;
     const auto add = [&](const Route& route, const bgp::AttributesPtr& attributes) {
-      const auto item = encode_item(route);
-      const auto key = item.item().key();
+      const auto encoded = encode_item(route);
+      const auto item = encoded.item();  // holds the key
+      const auto key = item.key();
       all.emplace(net::Bytes(key.begin(), key.end()), Out{route, attributes});
     };
     const auto fixed = MacMobility{true, 0};
