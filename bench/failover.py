@@ -16,11 +16,13 @@ sys.path[:0] = [str(ROOT / "tests" / "lab"), str(ROOT / "lab")]
 import labkit  # noqa: E402
 import test_flows  # noqa: E402
 import test_repair  # noqa: E402
+import two_reflectors  # noqa: E402
 from labkit import wait_for  # noqa: E402
 
 BUILD = labkit.BUILD
 MACS = 100_000
 DOCUMENT = ROOT / "docs" / "failover.md"
+ONE_OF_TWO = ("kill -9 of one of two reflectors, started again", "restart of the other of them (SIGTERM)")
 BEGIN = "<!-- bench/failover.sh writes from here -->"
 
 
@@ -96,7 +98,13 @@ class Cases:
         self.lab.run("rs1", "peerlan-node", "start", "peerland")
         self.lab.wait_converged(120)
 
+    def permanent_neighbors(self, node):
+        for n in (n for n in labkit.MEMBERS if f"m{n}" != node):
+            for address in (labkit.ip4(n), labkit.ip6(n)):
+                self.lab.run(node, "ip", "neigh", "replace", address, "lladdr", labkit.mac(n), "dev", "eth1", "nud", "permanent")
+
     def port_flap(self):
+        """The member keeps its neighbor entries: a kernel that loses them with the link asks again a second later."""
         self.lab.run("pe1", "ip", "link", "set", "m1", "down")
         time.sleep(0.5)
         self.lab.run("pe1", "ip", "link", "set", "m1", "up")
@@ -108,10 +116,21 @@ class Cases:
         self.measure("and back", lambda: self.restart("pe1", signal.SIGTERM, 0))
         self.measure("crash loop: five times kill -9", self.crash_loop)
         self.measure("five reloads (EVPN settings, policies)", self.reloads)
-        # FRRouting 8.4 drops EVPN routes with the session, whatever graceful restart says: only peerland's members then.
+        # FRRouting 8.4 drops EVPN routes with the session, whatever graceful restart says: only peerland's members then;
+        # with_two_reflectors() has both.
         self.measure("kill -9 of the reflector, started again", lambda: self.reflector(signal.SIGKILL), (1, 3), (1, 3))
         self.measure("restart of the reflector (SIGTERM)", lambda: self.reflector(signal.SIGTERM), (1, 3), (1, 3))
+        self.permanent_neighbors("m1")
         self.measure("member port down for 0.5 s", self.port_flap)
+
+    def one_of_two(self, node, number):
+        two_reflectors.stop(self.lab, node, number)
+        time.sleep(1)
+        two_reflectors.back(self.lab, node)
+
+    def with_two_reflectors(self):
+        self.measure(ONE_OF_TWO[0], lambda: self.one_of_two("rs1", signal.SIGKILL))
+        self.measure(ONE_OF_TWO[1], lambda: self.one_of_two("monitor", signal.SIGTERM))
 
 
 # --- a member that moves, and a PE that dies: a lab of learning PEs
@@ -270,6 +289,15 @@ def main():
         cases.all()
     finally:
         lab.down()
+    if any(options.case in name for name in ONE_OF_TWO):
+        lab = labkit.Lab("failtwo", edit=two_reflectors.EDIT)
+        lab.up()
+        try:
+            two_reflectors.start(lab)
+            cases.lab = lab
+            cases.with_two_reflectors()
+        finally:
+            lab.down()
     parts += ["### Failures without loss\n",
               table(("what happens at pe1 or the reflector", "other PE", "packets", "lost", "longest gap"),
                     [(n, o, f"{s:,}", f"{lost}", f"{gap:.0f} ms" if lost else "none") for n, o, s, lost, gap, _ in cases.rows])]
