@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <set>
+#include <sstream>
 
 #include "config/settings.h"
 #include "config/tree.h"
@@ -58,6 +59,33 @@ TEST(Manual, ExampleLoadsClean) {
   ASSERT_TRUE(loaded) << text_of(loaded.error());
   EXPECT_EQ(text_of(loaded->warnings), "");
   EXPECT_EQ(loaded->settings.domains.front().proxy.bindings.size(), 13u);
+}
+
+// Those that begin with a key of the top level, after what every PE has.
+TEST(PortSecurity, ExamplesLoadClean) {
+  std::istringstream lines(*read_file((kSource / "docs/port-security.md").string()) + "end\n");
+  const std::string
+      omitted = "    # ...\n",
+      device = "    vni: 100\n    bridge: br100\n    vxlan: vx100\n    prefixes: [192.0.2.0/24]\n";
+  std::string example;
+  int count = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.empty() || line.starts_with("    ")) {
+      example += line.empty() ? "\n" : line.substr(4) + "\n";
+      continue;
+    }
+    while (example.starts_with("\n")) example.erase(0, 1);
+    if (const auto at = example.find(omitted); at != std::string::npos)
+      example.replace(at, omitted.size(), device);
+    if (example.starts_with("policies:") || example.starts_with("bgp:")) {
+      ++count;
+      const auto loaded = load_text("example", kPe + example, kSource / "configs");
+      ASSERT_TRUE(loaded) << example << text_of(loaded.error());
+      EXPECT_EQ(text_of(loaded->warnings), "") << example;
+    }
+    example.clear();
+  }
+  EXPECT_EQ(count, 2);
 }
 
 TEST(Samples, LoadClean) {

@@ -77,6 +77,26 @@ class Visibility(labkit.LabCase):
                                                   "underlay.underlay." in k}
             self.assertFalse(missing, view)
 
+    def test_metrics_are_documented(self):
+        """Of a node with a data path too: each has the type and labels of docs/metrics.md, and none of that is missing."""
+        described = {}
+        for line in (labkit.ROOT / "docs" / "metrics.md").read_text().splitlines():
+            if line.startswith("| peerlan_"):
+                names, kind, labels = line.strip("|").split("|")[:3]
+                for name in re.findall("peerlan_[a-z_0-9]+", names):
+                    described[name] = (kind.strip(), set(re.findall("[a-z_]+", labels)))
+        seen = set()
+        for node in ("rs1", "pe1"):
+            for line in self.lab.output(node, "curl", "-s", "http://127.0.0.1:9477/metrics").splitlines():
+                if match := re.match(r"# TYPE (peerlan_\S+) (\S+)", line):
+                    self.assertEqual(described[match[1]][0], match[2], line)
+                elif match := re.match(r"(peerlan_\w+)(?:\{(.*)\})? ", line):
+                    seen.add(match[1])
+                    self.assertEqual(described[match[1]][1], set(re.findall(r'([a-z_]+)="', match[2] or "")), line)
+        # What nothing happened for in this lab.
+        quiet = {n for n in described if re.search("sponge|offender|_mrt_|violations_total|next_hop_changes|notifications|port_drops|underlay", n)}
+        self.assertFalse(set(described) - seen - quiet)
+
     def test_texts(self):
         for view in VIEWS:
             for node in ("rs1", "pe1"):
