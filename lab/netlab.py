@@ -182,12 +182,15 @@ class Lock:
     """One command at a time per lab."""
 
     def __init__(self, lab):
-        os.makedirs(STATE, exist_ok=True)
         self.path = os.path.join(STATE, lab + ".lock")
 
     def __enter__(self):
         while True:
-            self.fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                os.makedirs(STATE, exist_ok=True)
+                self.fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            except FileNotFoundError:  # the last other lab took the folder along
+                continue
             fcntl.flock(self.fd, fcntl.LOCK_EX)
             try:  # the one who held it may have removed the file
                 if os.stat(self.path).st_ino == os.fstat(self.fd).st_ino:

@@ -12,7 +12,7 @@ set -u
 start_peerland() {
   mkdir -p /run/peerlan
   # shellcheck disable=SC2086  # words on purpose
-  ${PEERLAN_WRAPPER:-} peerland --config /etc/peerlan/peerland.yaml </dev/null >>/proc/1/fd/1 2>&1 &
+  ${PEERLAN_WRAPPER:-} peerland --config /etc/peerlan/peerland.yaml </dev/null >>/proc/1/fd/9 2>&1 &
   echo $! >/run/peerland.pid
 }
 
@@ -33,7 +33,7 @@ start_frr() {
 }
 
 start_gobgp() {
-  gobgpd -t yaml -f /etc/gobgp/gobgpd.yaml --api-hosts 127.0.0.1:50051 </dev/null >>/proc/1/fd/1 2>&1 &
+  gobgpd -t yaml -f /etc/gobgp/gobgpd.yaml --api-hosts 127.0.0.1:50051 </dev/null >>/proc/1/fd/9 2>&1 &
   echo $! >/run/gobgpd.pid
 }
 
@@ -44,6 +44,8 @@ case ${1:-} in
     ;;
   "")
     trap 'kill -TERM -- -1; exit 0' TERM INT
+    # Where daemons log. Not 1, which is another file while this shell redirects a builtin.
+    exec 9>&1
     # In a container the sysfs has no bpffs of its own yet.
     if [ "$(stat -f -c %T /sys/fs/bpf 2>/dev/null)" != bpf_fs ]; then
       mount -t bpf bpf /sys/fs/bpf
