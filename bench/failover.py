@@ -293,7 +293,7 @@ def main():
         lab = labkit.Lab("failtwo", edit=two_reflectors.EDIT)
         lab.up()
         try:
-            two_reflectors.start(lab)
+            two_reflectors.wait(lab)
             cases.lab = lab
             cases.with_two_reflectors()
         finally:

@@ -74,7 +74,7 @@ class TwoReflectors(labkit.LabCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        two_reflectors.start(cls.lab)
+        two_reflectors.wait(cls.lab)
 
     def macs(self, pe):
         return sorted((m["mac"], m["where"], m["vtep"], m["sequence"]) for m in self.lab.show(pe, "macs"))

@@ -25,7 +25,18 @@ def _frr(text):
     return "\n".join([*lines[:at], *outside, *lines[at:family], *inside, *lines[family:]]) + "\n"
 
 
-EDIT = {"ixp/pe1.yaml": _peerland, "ixp/pe2.yaml": _peerland, "ixp/pe3/frr.conf": _frr}
+def _rs2(_):
+    text = (labkit.ROOT / "lab" / "ixp" / "rs1.yaml").read_text()
+    text = text.replace("node: rs1", "node: rs2").replace("10.0.0.9", "10.0.0.20")
+    return "\n".join(line for line in text.splitlines() if "group: tests" not in line) + "\n"
+
+
+def _topology(text):
+    return text.replace("ixp/gobgpd.yaml:/etc/gobgp/gobgpd.yaml", "ixp/gobgpd.yaml:/etc/peerlan/peerland.yaml")
+
+
+EDIT = {"ixp/pe1.yaml": _peerland, "ixp/pe2.yaml": _peerland, "ixp/pe3/frr.conf": _frr, "ixp/gobgpd.yaml": _rs2,
+        "ixp.clab.yml": _topology}
 
 
 def complete(lab):
@@ -40,17 +51,8 @@ def complete(lab):
             and all(p["state"] == "Established" and p["pfxRcd"] >= 18 for p in peers))
 
 
-def start(lab):
-    """rs2 instead of the monitor, and wait until every PE knows all members by both reflectors."""
-    text = (lab.folder / "ixp" / "rs1.yaml").read_text()
-    text = text.replace("node: rs1", "node: rs2").replace("10.0.0.9", "10.0.0.20")
-    text = "\n".join(line for line in text.splitlines() if "group: tests" not in line) + "\n"
-    lab.run("monitor", "sh", "-c", f"cat >/etc/peerlan/peerland.yaml <<'EOT'\n{text}\nEOT\n")
-    pid = lab.run("monitor", "peerlan-node", "pid", "gobgpd", check=False).stdout.strip()
-    if pid:
-        lab.run("monitor", "kill", pid, check=False)
-        wait_for("GoBGP to end", lambda: not lab.run("monitor", "peerlan-node", "pid", "gobgpd", check=False).stdout)
-    lab.run("monitor", "peerlan-node", "start", "peerland")
+def wait(lab):
+    """Until every PE knows all members by both reflectors."""
     wait_for("the routes by both reflectors", lambda: complete(lab), 90)
     lab.wait_converged()
 
