@@ -24,6 +24,7 @@ SECONDS = float(os.environ.get("SECONDS_EACH", "0.3" if QUICK else "0.4"))
 PORTS = [int(n) for n in os.environ.get("PORTS", "2 16" if QUICK else "2 16 64 200").split()]
 STORMS = [int(n) for n in os.environ.get("STORMS", "64" if QUICK else "64 200").split()]
 SPANS = [int(n) for n in os.environ.get("SPANS", "2" if QUICK else "5 60").split()]
+TOPOLOGIES = 1 if QUICK else 3  # made anew for the forwarding of known unicast
 PE, MEM = "plbb-pe", "plbb-mem"
 PINS = "/sys/fs/bpf/plbb"
 SCRATCH = pathlib.Path(tempfile.mkdtemp(prefix="plbb-"))
@@ -286,9 +287,13 @@ def forwarding():
     variants = {"nothing": nothing, "empty programs": empty, "peerlan": peerlan, "nftables bridge rules": nftables}
     results = {}
     for ports in PORTS:
-        say(f"forwarding, {ports} ports")
-        topology(ports)
-        results[ports] = in_turns(ports, variants, "--class", "dst", "--dst", mac(2), "--size", 60, "--ip", 4)
+        results[ports] = {}
+        for n in range(TOPOLOGIES):  # where the kernel puts devices in memory is worth a few percent, too
+            say(f"forwarding, {ports} ports, {n + 1} of {TOPOLOGIES}")
+            topology(ports)
+            found = in_turns(ports, variants, "--class", "dst", "--dst", mac(2), "--size", 60, "--ip", 4)
+            for name, costs in found.items():
+                results[ports].setdefault(name, []).extend(costs)
         mine, nft = (ratio(results[ports], name, "empty programs") for name in ("peerlan", "nftables bridge rules"))
         goals.at_most(f"known unicast, {ports} ports: time to that of empty programs", mine, 1.05, "{:.3f}")
         goals.at_most(f"known unicast, {ports} ports: less than nftables", mine, nft, "{:.3f}")
@@ -458,7 +463,7 @@ def report(parts):
     return f"""# BUM policy and port security: speed and exactness
 
 Made by `bench/bum.sh{' --quick' if QUICK else ''}{' --write' if WRITE else ''}` from revision {revision}: Linux {platform.release().split('-')[0]}, {os.cpu_count()} CPUs, load average
-{parts['load before']:.1f} before and {parts['load after']:.1f} at the end; {ROUNDS} rounds of {SECONDS} s, all of one table in turns. The sender writes to a veth pair, so
+{parts['load before']:.1f} before and {parts['load after']:.1f} at the end; {ROUNDS} rounds of {SECONDS} s, all of one table in turns (known unicast in {TOPOLOGIES} topologies, one after the other). The sender writes to a veth pair, so
 that the whole path runs inside its send call and costs are those of one CPU, sending included; go by ratios, absolute figures
 move with the machine. A ratio is the median of those of the rounds.
 
@@ -538,4 +543,5 @@ def main():
     say("done")
 
 
-main()
+if __name__ == "__main__":
+    main()
