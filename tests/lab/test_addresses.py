@@ -368,7 +368,7 @@ class LearnTests:
         age = lambda: (self.binding("pe1", ip4(2)) or {"age_seconds": 99})["age_seconds"]
         self.active("pe1", ip4(2))
         self.assertIn("asked", self.peerlan("pe1", "probe", ip4(2)).stdout)
-        wait_for("an answer", lambda: age() == 0, 5)
+        wait_for("an answer", lambda: age() == 0)
 
     def test_H3_nobody_takes_the_route_servers_address(self):
         self.active("pe1", ip4(1), mac(1))

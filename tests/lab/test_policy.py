@@ -41,7 +41,7 @@ class StormCase(labkit.LabCase):
                 if n["address"] in ("10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.9")}
 
     def everything_works(self):
-        self.lab.wait_converged(20)
+        self.lab.wait_converged()
         with self.lab.probing((1, 3, 5), interval=20000) as results:
             time.sleep(1)
         self.assertEqual(labkit.lost(results), {})
@@ -123,7 +123,7 @@ class Chatty(StormCase):
         for n in (2, 3, 4, 5, 6):
             heard = counts[f"m{n}"]["frames"].get("other-broadcast", 0)
             self.assertLessEqual(heard, 1.1 * (rate * seconds + burst), f"m{n}")
-            self.assertGreaterEqual(heard, 0.9 * rate * seconds, f"m{n}")
+            self.assertGreaterEqual(heard, 0.7 * rate * seconds, f"m{n}")
 
 
 if __name__ == "__main__":
